@@ -144,8 +144,8 @@ def _annotations(machine: Machine, rank: int, begin: int, end: int, shift: int) 
                 a, b = spans.get((label, work.stream), (work.begin, work.end))
                 spans[label, work.stream] = min(a, work.begin), max(b, work.end)
     return [
-        {"ph": "X", "cat": "gpu_user_annotation", "name": names[label], "pid": rank, "tid": stream, "ts": _us(shift + a - 1),
-         "dur": _us(b - a + 2), "args": {"External id": label}}
+        {"ph": "X", "cat": "gpu_user_annotation", "name": names[label], "pid": rank, "tid": stream,
+         "ts": _us(shift + a - 1), "dur": _us(b - a + 2), "args": {"External id": label}}
         for (label, stream), (a, b) in spans.items()
     ]  # fmt: skip
 
@@ -188,8 +188,9 @@ def _names(process: int, rank: int, threads: dict[str, int], machine: Machine, s
 def _head(run: Run, rank: int) -> Record:
     device = run.program.device
     properties = {
-        "name": device.name, "totalGlobalMem": device.memory, "computeMajor": device.major, "computeMinor": device.minor,
-        "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048, "regsPerBlock": 65536, "warpSize": 32,
+        "name": device.name, "totalGlobalMem": device.memory, "computeMajor": device.major,
+        "computeMinor": device.minor, "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048,
+        "regsPerBlock": 65536, "warpSize": 32,
         "sharedMemPerBlock": 49152, "numSms": device.sms, "regsPerMultiprocessor": 65536,
         "sharedMemPerBlockOptin": 101376, "sharedMemPerMultiprocessor": 102400,
     }  # fmt: skip

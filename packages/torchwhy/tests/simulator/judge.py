@@ -14,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from tests.simulator.chrome import write, write_job
 from tests.simulator.faults import FAULTS
@@ -25,6 +24,20 @@ from torchwhy.loading.read import read_trace
 from torchwhy.report.trace_report import Report, describe
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.trace.model.trace import Trace
+
+__all__ = [
+    "Judged",
+    "Judgement",
+    "as_json",
+    "cases",
+    "details",
+    "explained",
+    "judge",
+    "judge_many",
+    "judge_seed",
+    "pairs",
+    "table",
+]
 
 ACCEPTED: dict[str, tuple[str, ...]] = {
     "item": ("item-per-step", "explicit-sync", "sync-copy"),
@@ -174,7 +187,7 @@ def judge_many(seeds: Iterable[int], planted: Sequence[str] | None = None, *, pr
 
 
 def pairs(judgements: Iterable[Judgement]) -> list[tuple[Judged, Judged, bool]]:
-    """For two faults of one program, which differ by more than a fifth: the greater, the lesser, and whether the order is right."""
+    """Pairs of faults of one program that differ by more than a fifth: greater, lesser, whether the order is right."""
     out = []
     for judgement in judgements:
         found = sorted((one for one in judgement.faults if one.place and one.slug), key=lambda one: -one.saves)
@@ -197,38 +210,40 @@ def fair(one: Judged) -> bool:
     return 0.9 * one.saves - SLACK <= one.stake <= 1.5 * max(one.saves, 0.0) + SLACK
 
 
+def _part(count: int, of: int) -> str:
+    return f"{100 * count / of:.0f}%" if of else ""
+
+
 def table(judgements: Sequence[Judgement]) -> str:
     """The figures, as text."""
     lines = [
-        "Faults that cost at least 3% of the time: how often their finding is first, second, present; what is at stake over",
-        "what is saved (10th, 50th, 90th percentile); how often that is from 0.9 to 1.5; found where nothing is saved.",
+        "Faults that cost at least 3% of the time: how often their finding is first, second, present; what is at stake",
+        "over what is saved (10th, 50th, 90th percentile); how often that is from 0.9 to 1.5; how often more than 1% is",
+        "at stake where nothing is saved.",
         "",
-        f"{'fault':18} {'of':>4} {'1st':>5} {'2nd':>5} {'there':>6}  {'p10':>6} {'p50':>6} {'p90':>6} {'fair':>5}  {'idle claims':>11}",
+        "fault                of   1st   2nd  there     p10    p50    p90  fair  for nothing",
     ]
     for name in FAULTS:
         every = [one for judgement in judgements for one in judgement.faults if one.fault == name]
         costly = [one for one in every if one.saves >= NOTABLE]
         free = [one for one in every if one.saves < 0.005]
         found = [one for one in costly if one.place]
+        places = [_part(sum(one.place == place for one in found), len(costly)) for place in (1, 2)]
         ratios = [one.stake / one.saves for one in found]
-        spread = " ".join(f"{value:6.2f}" for value in quantiles(ratios)) if ratios else " " * 20
+        spread = " ".join(f"{value:6.2f}" for value in quantiles(ratios)) if ratios else ""
         claims = f"{sum(one.stake > SLACK for one in free)} of {len(free)}" if free else ""
-
-        def part(count: int, of: int) -> str:
-            return f"{100 * count / of:.0f}%" if of else ""
-
         lines.append(
-            f"{name:18} {len(costly):4} {part(sum(one.place == 1 for one in found), len(costly)):>5} "
-            f"{part(sum(one.place == 2 for one in found), len(costly)):>5} {part(len(found), len(costly)):>6}  {spread:20} "
-            f"{part(sum(fair(one) for one in found), len(found)):>5}  {claims:>11}"
+            f"{name:18} {len(costly):4} {places[0]:>5} {places[1]:>5} {_part(len(found), len(costly)):>6}  {spread:20}"
+            f" {_part(sum(fair(one) for one in found), len(found)):>5}  {claims:>11}".rstrip()
         )
     ordered = pairs(judgements)
     healthy = [one for one in judgements if not one.planted]
+    alarmed = sum(bool(one.alarms) for one in healthy)
     lines += [
         "",
         f"verdict names what saves most: {sum(one.right for one in judgements)} of {len(judgements)}",
         f"order of findings is that of savings: {sum(right for _, _, right in ordered)} of {len(ordered)} pairs",
-        f"programs without fault with a finding of 3% or more: {sum(bool(one.alarms) for one in healthy)} of {len(healthy)}",
+        f"programs without fault with a finding of 3%: {alarmed} of {len(healthy)}",
         f"findings with more at stake than the window: {sum(len(one.beyond) for one in judgements)}",
         f"rules that broke off: {sum(len(one.failed) for one in judgements)}",
     ]
@@ -265,19 +280,3 @@ def as_json(judgements: Sequence[Judgement]) -> str:
 def cases(few: int, many: int) -> range:
     """Seeds: few, or many where TORCHWHY_CASES=many asks for them."""
     return range(many if os.environ.get("TORCHWHY_CASES") == "many" else few)
-
-
-__all__ = [
-    "Any",
-    "Judged",
-    "Judgement",
-    "as_json",
-    "cases",
-    "details",
-    "explained",
-    "judge",
-    "judge_many",
-    "judge_seed",
-    "pairs",
-    "table",
-]

@@ -34,6 +34,40 @@ DEVICES = (
     Device("Tesla V100-SXM2-32GB", 7, 0, 80, 34_089_730_048, 900e3, 125e6, 15.7e6, 7.8e6, 12e3, 6e3),
 )
 
+_SUM = "at::native::func_wrapper_t<c10::BFloat16, at::native::sum_functor<c10::BFloat16, float, c10::BFloat16> >"
+
+
+def reduction(threads: int, width: int, function: str, dtype: str) -> str:
+    """The name of a kernel that sums, or takes means or norms."""
+    of = f"at::native::ReduceOp<{dtype}, {function}, unsigned int, {dtype}, 4, 4>"
+    return f"void at::native::reduce_kernel<{threads}, {width}, {of} >({of})"
+
+
+SUM = reduction(128, 4, _SUM, "c10::BFloat16")
+MEAN = reduction(512, 1, "at::native::MeanOps<c10::BFloat16, float, float, c10::BFloat16>", "c10::BFloat16")
+NORM = reduction(512, 1, "at::native::NormTwoOps<float, float, float>", "float")
+LAYER_NORM = (
+    "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>"
+    "(int, float, c10::BFloat16 const*)"
+)
+LAYER_NORM_GRADIENT = LAYER_NORM.replace("layer_norm_kernel", "layer_norm_grad_input_kernel")
+GAMMA_BETA = (
+    "void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernel_32x32<c10::BFloat16, float>(long, long)"
+)
+SOFTMAX = (
+    "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 10, false, false>"
+    "(c10::BFloat16*, c10::BFloat16 const*, int)"
+)
+FLASH = (
+    "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, cutlass::bfloat16_t>, "
+    "false, false, false, false, true, true, false, false>(pytorch_flash::Flash_fwd_params)"
+)
+FUSED_ADAM = (
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<"
+    "at::native::(anonymous namespace)::FusedOptimizerTensorListMetadata<4>, at::native::(anonymous namespace)::"
+    "FusedAdamMathFunctor<c10::BFloat16, 4, (at::native::(anonymous namespace)::ADAM_MODE)1, false> >"
+)
+
 SIZES = {"c10::BFloat16": 2, "c10::Half": 2, "float": 4, "double": 8, "long int": 8}
 
 

@@ -1,8 +1,8 @@
 """Hosts, streams and ranks as discrete events. Times are whole nanoseconds.
 
-A host is a list of instructions, carried out one after the other; calls of the runtime put work into streams. Work begins
-when its launch was issued, the work before it on its stream has ended, and the events its stream waits for have happened.
-A collective ends on all ranks together, a fixed time after the last of them began it.
+A host is a list of instructions, carried out one after the other; calls of the runtime put work into streams. Work
+begins when its launch was issued, the work before it on its stream has ended, and the events its stream waits for have
+happened. A collective ends on all ranks together, a fixed time after the last of them began it.
 """
 
 from __future__ import annotations

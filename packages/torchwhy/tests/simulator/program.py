@@ -1,6 +1,7 @@
 """A program: a seed, which faults are planted, which of them are active, and how it is recorded.
 
-All that is random follows from the seed and a key, not from the order of drawing: taking out a fault changes nothing else.
+All that is random follows from the seed and a key, not from the order of drawing: taking out a fault changes nothing
+else.
 """
 
 from __future__ import annotations

@@ -8,13 +8,63 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, prod
 
-from tests.simulator.kernels import COMM, COMPUTE, COPY, SIZES, allreduce, copy, functor, matmul, pointwise
+from tests.simulator.kernels import (
+    COMM,
+    COMPUTE,
+    COPY,
+    FLASH,
+    FUSED_ADAM,
+    GAMMA_BETA,
+    LAYER_NORM,
+    LAYER_NORM_GRADIENT,
+    MEAN,
+    NORM,
+    SIZES,
+    SOFTMAX,
+    SUM,
+    allreduce,
+    copy,
+    functor,
+    matmul,
+    pointwise,
+)
 from tests.simulator.machine import Batch, Busy, Call, Enter, Exit, Instruction, Mark, Thread, Work, Workers
 from tests.simulator.program import Program, Recording
 
 WARM_UP = 3
 """Steps before the recorded ones."""
 HALF = "c10::BFloat16"
+Inputs = Sequence[tuple[str, Sequence[int]]]
+"""The types and shapes of an operator's inputs."""
+COMMUNICATED = {
+    "Collective name",
+    "In msg nelems",
+    "Out msg nelems",
+    "Group size",
+    "dtype",
+    "Process Group Name",
+    "Process Group Ranks",
+}
+GELU_IN_PIECES = (
+    ("aten::pow", "pow_tensor_scalar_kernel_impl"),
+    ("aten::mul", "MulFunctor"),
+    ("aten::add", "CUDAFunctor_add"),
+    ("aten::mul", "MulFunctor"),
+    ("aten::tanh", "tanh_kernel_cuda"),
+    ("aten::add", "CUDAFunctorOnSelf_add"),
+    ("aten::mul", "MulFunctor"),
+    ("aten::mul", "MulFunctor"),
+)
+ADAM_IN_PIECES = (
+    ("aten::mul_", "MulFunctor", 4),
+    ("aten::lerp_", "lerp_scalar_kernel", 6),
+    ("aten::mul_", "MulFunctor", 4),
+    ("aten::addcmul_", "addcmul_cuda_kernel", 8),
+    ("aten::sqrt", "sqrt_kernel_cuda", 4),
+    ("aten::div_", "DivFunctor", 4),
+    ("aten::add_", "CUDAFunctorOnSelf_add", 4),
+    ("aten::addcdiv_", "addcdiv_cuda_kernel", 8),
+)
 
 
 @dataclass(frozen=True)
@@ -70,19 +120,23 @@ class Script:
         self._graph: list[Work] | None = None
         self._speed = program.between("host speed", 0.7, 1.5)
         self._saved: list[Saved] = []
-        self._site = 0
+        self._sites: dict[str, int] = {}
+        self._around = [""]
         self._late = late
         self._lateness = program.uniform("lateness", 1.15, 1.6)
-        self._shown = 0
 
     # Events
+
+    def _vary(self, key: str) -> float:
+        """A number from 0 to 1, by how often this happened in this step: what else happens changes nothing."""
+        self._sites[key] = self._sites.get(key, 0) + 1
+        return self.program.draw(f"{key} {self._sites[key]} {self.step_number}")
 
     def us(self, time: float, doing: str = "python") -> None:
         """The host is busy."""
         if self._graph is not None or time <= 0:
             return
-        self._site += 1
-        varied = 0.9 + 0.2 * self.program.draw(f"{self._site} {self.step_number} {doing}")
+        varied = 0.9 + 0.2 * self._vary(f"{self._around[-1]} {doing}")
         if doing in {"python", "dispatch"}:
             varied *= self._speed
         self.out.append(Busy(round(1000 * time * varied), doing))
@@ -93,7 +147,9 @@ class Script:
             yield
             return
         self.out.append(Enter(cat, name, args))
+        self._around.append(name)
         yield
+        self._around.pop()
         self.out.append(Exit())
 
     @contextmanager
@@ -111,7 +167,7 @@ class Script:
         self,
         name: str,
         cost: float = 3.0,
-        inputs: Sequence[tuple[str, Sequence[int]]] = (),
+        inputs: Inputs = (),
         sequence: int | None = None,
     ) -> Iterator[None]:
         args: dict[str, object] = {}
@@ -135,8 +191,7 @@ class Script:
             return
         works = []
         for one in work:
-            self._site += 1
-            factor = 0.97 + 0.06 * self.program.draw(f"{self._site} {self.step_number} device")
+            factor = 0.97 + 0.06 * self._vary(one.name)
             if self._late and one.kind == "compute":
                 factor *= self._lateness
             if one.collective:
@@ -155,9 +210,13 @@ class Script:
             self.call("cudaMemcpyAsync", cost, [work])
 
     def kernel_op(
-        self, name: str, work: Work | Sequence[Work], inputs: Sequence[tuple[str, Sequence[int]]] = (), cost: float = 5.0,
+        self,
+        name: str,
+        work: Work | Sequence[Work],
+        inputs: Inputs = (),
+        cost: float = 5.0,
         sequence: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         works = [work] if isinstance(work, Work) else work
         with self.op(name, cost, inputs, sequence):
             if name in {"aten::addmm", "aten::mm", "aten::linear"}:
@@ -190,7 +249,7 @@ class Script:
         cold = program.on("cold")
         with self.frame("train.py(141): <module>"), self.frame("train.py(118): main"):
             for number in range(WARM_UP + program.steps):
-                self.step_number, self._site = number, 0
+                self.step_number, self._sites = number, {}
                 if number == WARM_UP:
                     self.out.append(Mark("start"))
                 self.out.append(Mark(number))
@@ -289,7 +348,7 @@ class Script:
     def input_copy(self, number: int) -> None:
         program, nbytes = self.program, self.batch_bytes()
         dims = [self.size.batch, nbytes // 4 // self.size.batch]
-        inputs: list[tuple[str, Sequence[int]]] = [("float", dims)]
+        inputs: Inputs = [("float", dims)]
         aside = "copy-serial" in program.planted and not program.on("copy-serial")
         stream = COPY if aside else COMPUTE
         with (
@@ -332,7 +391,7 @@ class Script:
                 ):
                     with self.op("aten::empty_strided", 5):
                         pass
-                    with self.op("aten::copy_", 5, inputs * 2):
+                    with self.op("aten::copy_", 5, [*inputs, *inputs]):
                         self.call(
                             "cudaMemcpyAsync", 8, [copy(self.device, 4 * elements, "HtoD pageable")], waits="work"
                         )
@@ -365,7 +424,7 @@ class Script:
                     self.norm(2 * block)
                     self.linear(4 * block, hidden, 3 * hidden)
                     if program.on("contiguous"):
-                        inputs: list[tuple[str, Sequence[int]]] = [(HALF, [tokens, 3 * hidden])]
+                        inputs: Inputs = [(HALF, [tokens, 3 * hidden])]
                         for _ in range(program.choice("how many copies", (1, 2, 3))):
                             with (
                                 self.frame("<built-in method contiguous of Tensor object at 0x7f3a5c0b1690>"),
@@ -377,7 +436,7 @@ class Script:
                                 self.kernel_op(
                                     "aten::copy_",
                                     pointwise(device, functor("direct_copy_kernel_cuda"), tokens * 3 * hidden, 8),
-                                    inputs * 2,
+                                    [*inputs, *inputs],
                                 )
                     self.attention(block)
                     self.linear(4 * block + 1, hidden, hidden)
@@ -425,7 +484,7 @@ class Script:
                     work,
                     replace(
                         work,
-                        name="void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::BFloat16, at::native::MeanOps<c10::BFloat16, float, float, c10::BFloat16>, unsigned int, c10::BFloat16, 4, 4> >(at::native::ReduceOp<c10::BFloat16>)",
+                        name=MEAN,
                     ),
                 ],
                 inputs,
@@ -435,8 +494,7 @@ class Script:
 
     def norm(self, number: int) -> None:
         tokens, hidden = self.size.tokens, self.size.hidden
-        inputs: list[tuple[str, Sequence[int]]] = [(HALF, [tokens, hidden]), (HALF, [hidden]), (HALF, [hidden])]
-        name = "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float, c10::BFloat16 const*)"
+        inputs: Inputs = [(HALF, [tokens, hidden]), (HALF, [hidden]), (HALF, [hidden])]
         with (
             self.frame(f"nn.Module: LayerNorm_{number}", 3),
             self.frame("<built-in method layer_norm of type object at 0x7f3b1d2c6a40>", 1),
@@ -445,22 +503,20 @@ class Script:
             with self.op("aten::layer_norm", 3, inputs):
                 self.kernel_op(
                     "aten::native_layer_norm",
-                    pointwise(self.device, name, tokens * hidden, 4),
+                    pointwise(self.device, LAYER_NORM, tokens * hidden, 4),
                     inputs,
                     sequence=self._sequence,
                 )
         gradients = [
             (
                 "aten::native_layer_norm_backward",
-                pointwise(
-                    self.device, name.replace("layer_norm_kernel", "layer_norm_grad_input_kernel"), tokens * hidden, 6
-                ),
+                pointwise(self.device, LAYER_NORM_GRADIENT, tokens * hidden, 6),
             ),
             (
                 "aten::native_layer_norm_backward",
                 pointwise(
                     self.device,
-                    "void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernel_32x32<c10::BFloat16, float>(long, long)",
+                    GAMMA_BETA,
                     tokens * hidden,
                     4,
                 ),
@@ -477,7 +533,7 @@ class Script:
             dtype = "double"
         elif special and self.program.on("sgemm"):
             dtype = "float"
-        inputs: list[tuple[str, Sequence[int]]] = [(dtype, [out]), (dtype, [tokens, wide]), (dtype, [wide, out])]
+        inputs: Inputs = [(dtype, [out]), (dtype, [tokens, wide]), (dtype, [wide, out])]
         with (
             self.frame(f"nn.Module: Linear_{number}", 3),
             self.frame("torch/nn/modules/linear.py(124): forward", 2),
@@ -488,7 +544,6 @@ class Script:
                 pass
             self._sequence += 1
             self.kernel_op("aten::addmm", matmul(device, 1, tokens, wide, out, dtype), inputs, 6, self._sequence)
-        reduce = "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<c10::BFloat16, at::native::func_wrapper_t<c10::BFloat16, at::native::sum_functor<c10::BFloat16, float, c10::BFloat16> >, unsigned int, c10::BFloat16, 4, 4> >(at::native::ReduceOp<c10::BFloat16>)"
         self._saved.append(
             Saved(
                 "AddmmBackward0",
@@ -496,14 +551,14 @@ class Script:
                 (
                     ("aten::mm", matmul(device, 1, tokens, out, wide, dtype)),
                     ("aten::mm", matmul(device, 1, out, tokens, wide, dtype)),
-                    ("aten::sum", pointwise(device, reduce, tokens * out, SIZES[dtype])),
+                    ("aten::sum", pointwise(device, SUM, tokens * out, SIZES[dtype])),
                 ),
                 (("weight", wide * out), ("bias", out)),
             )
         )
 
     def plain(self, name: str, kernel: str, elements: int, size: float, node: str | None) -> None:
-        inputs: list[tuple[str, Sequence[int]]] = [(HALF, [elements])] * (2 if "add" in name or "mul" in name else 1)
+        inputs: Inputs = [(HALF, [elements])] * (2 if "add" in name or "mul" in name else 1)
         self._sequence += 1
         self.us(1.5)
         self.kernel_op(name, pointwise(self.device, functor(kernel), elements, size), inputs, sequence=self._sequence)
@@ -517,9 +572,7 @@ class Script:
             if not self.program.on("tiny-kernels"):
                 self.plain("aten::gelu", "GeluCUDAKernelImpl", elements, 4, "GeluBackward0")
                 return
-            for name, kernel in (("aten::pow", "pow_tensor_scalar_kernel_impl"), ("aten::mul", "MulFunctor"),
-                                 ("aten::add", "CUDAFunctor_add"), ("aten::mul", "MulFunctor"), ("aten::tanh", "tanh_kernel_cuda"),
-                                 ("aten::add", "CUDAFunctorOnSelf_add"), ("aten::mul", "MulFunctor"), ("aten::mul", "MulFunctor")):  # fmt: skip
+            for name, kernel in GELU_IN_PIECES:
                 self.plain(
                     name,
                     kernel,
@@ -532,7 +585,7 @@ class Script:
         size, device = self.size, self.device
         per_head = size.hidden // size.heads
         dims = [size.batch, size.heads, size.sequence, per_head]
-        inputs: list[tuple[str, Sequence[int]]] = [(HALF, dims)] * 3
+        inputs: Inputs = [(HALF, dims)] * 3
         products = size.batch * size.heads
         if self.program.on("plain-attention"):
             weights = products * size.sequence**2
@@ -541,7 +594,7 @@ class Script:
             second = matmul(device, products, size.sequence, size.sequence, per_head, HALF)
             softmax = pointwise(
                 device,
-                "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 10, false, false>(c10::BFloat16*, c10::BFloat16 const*, int)",
+                SOFTMAX,
                 weights,
                 4,
             )
@@ -577,7 +630,7 @@ class Script:
         flops = 4 * products * size.sequence**2 * per_head
         work = pointwise(
             device,
-            "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, cutlass::bfloat16_t>, false, false, false, false, true, true, false, false>(pytorch_flash::Flash_fwd_params)",
+            FLASH,
             products * size.sequence * per_head,
             8,
         )
@@ -585,10 +638,10 @@ class Script:
         with (
             self.frame("<built-in function scaled_dot_product_attention>", 1),
             self.op("aten::scaled_dot_product_attention", 4, inputs),
+            self.op("aten::_scaled_dot_product_flash_attention", 6, inputs),
         ):
-            with self.op("aten::_scaled_dot_product_flash_attention", 6, inputs):
-                self._sequence += 1
-                self.kernel_op("aten::_flash_attention_forward", work, inputs, 8, self._sequence)
+            self._sequence += 1
+            self.kernel_op("aten::_flash_attention_forward", work, inputs, 8, self._sequence)
         back = replace(
             work,
             name=work.name.replace("fwd_kernel", "bwd_dq_dk_dv_loop_seqk_parallel_kernel"),
@@ -602,7 +655,7 @@ class Script:
 
     def loop_of_products(self, tokens: int, hidden: int, heads: int) -> None:
         per_head = hidden // heads
-        inputs: list[tuple[str, Sequence[int]]] = [(HALF, [tokens // 8, per_head]), (HALF, [per_head, per_head])]
+        inputs: Inputs = [(HALF, [tokens // 8, per_head]), (HALF, [per_head, per_head])]
         with self.frame("model.py(45): per_head", 2):
             for _ in range(heads):
                 self.us(2)
@@ -641,7 +694,7 @@ class Script:
                         self.reduce(total // self.bucket_count(), f"after {part}", aside=False)
             self.call("cudaStreamWaitEvent", 1.5, obeys=(COMPUTE, f"reduced {self._buckets}"))
 
-    def gradient_inputs(self, work: Work, saved: Saved) -> list[tuple[str, Sequence[int]]]:
+    def gradient_inputs(self, work: Work, saved: Saved) -> Inputs:
         if saved.node != "AddmmBackward0" or "gemm" not in work.name:
             return [(HALF, [self.size.tokens, self.size.hidden])]
         wide = saved.parameters[0][1] // saved.parameters[1][1]
@@ -697,18 +750,7 @@ class Script:
         latency = program.between("latency of a collective", 15, 90)
         work = allreduce(self.device, f"{self.step_number} {key}", nbytes, rate, latency, program.ranks)
         elements = nbytes // 2
-        args = {
-            name: work.args[name]
-            for name in (
-                "Collective name",
-                "In msg nelems",
-                "Out msg nelems",
-                "Group size",
-                "dtype",
-                "Process Group Name",
-                "Process Group Ranks",
-            )
-        }
+        args = {name: value for name, value in work.args.items() if name in COMMUNICATED}
         self._buckets += 1
         with self.op("c10d::allreduce_", 8, [(HALF, [elements])]), self.event("cpu_op", "record_param_comms", args):
             self.us(4, "dispatch")
@@ -723,8 +765,9 @@ class Script:
 
     def parameters(self) -> list[int]:
         hidden = self.size.hidden
-        block = [hidden, hidden, 3 * hidden**2, 3 * hidden, hidden**2, hidden, hidden, hidden, 4 * hidden**2, 4 * hidden,
-                 4 * hidden**2, hidden]  # fmt: skip
+        norms, square = [hidden, hidden], hidden**2
+        attention, layers = [3 * square, 3 * hidden, square, hidden], [4 * square, 4 * hidden, 4 * square, hidden]
+        block = norms + attention + norms + layers
         return block * self.size.blocks + [hidden, hidden]
 
     def zero_grad(self) -> None:
@@ -747,25 +790,21 @@ class Script:
         with (
             self.frame("torch/optim/optimizer.py(465): wrapper", 4),
             self.event("user_annotation", "Optimizer.step#AdamW.step"),
+            self.frame("torch/optim/adamw.py(164): step", 10),
         ):
-            with self.frame("torch/optim/adamw.py(164): step", 10):
-                if self.program.on("loop-optimizer"):
-                    with self.frame("torch/optim/adamw.py(319): _single_tensor_adamw", 5):
-                        for elements in self.parameters():
-                            self.update(elements)
-                    return
-                parameters = self.parameters()
-                name = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::FusedOptimizerTensorListMetadata<4>, at::native::(anonymous namespace)::FusedAdamMathFunctor<c10::BFloat16, 4, (at::native::(anonymous namespace)::ADAM_MODE)1, false> >"
-                pieces = max(1, ceil(len(parameters) / 36))
-                work = pointwise(self.device, name, sum(parameters) // pieces, 14)
-                with self.frame("torch/optim/adamw.py(560): _fused_adamw", 20):
-                    self.kernel_op("aten::_fused_adamw_", [work] * pieces, [("TensorList", [])], 30)
+            if self.program.on("loop-optimizer"):
+                with self.frame("torch/optim/adamw.py(319): _single_tensor_adamw", 5):
+                    for elements in self.parameters():
+                        self.update(elements)
+                return
+            parameters = self.parameters()
+            pieces = max(1, ceil(len(parameters) / 36))
+            work = pointwise(self.device, FUSED_ADAM, sum(parameters) // pieces, 14)
+            with self.frame("torch/optim/adamw.py(560): _fused_adamw", 20):
+                self.kernel_op("aten::_fused_adamw_", [work] * pieces, [("TensorList", [])], 30)
 
     def update(self, elements: int) -> None:
-        for name, kernel, size in (("aten::mul_", "MulFunctor", 4), ("aten::lerp_", "lerp_scalar_kernel", 6), ("aten::mul_", "MulFunctor", 4),
-                                   ("aten::addcmul_", "addcmul_cuda_kernel", 8), ("aten::sqrt", "sqrt_kernel_cuda", 4),
-                                   ("aten::div_", "DivFunctor", 4), ("aten::add_", "CUDAFunctorOnSelf_add", 4),
-                                   ("aten::addcdiv_", "addcdiv_cuda_kernel", 8)):  # fmt: skip
+        for name, kernel, size in ADAM_IN_PIECES:
             self.us(2)
             self.kernel_op(
                 name,
@@ -793,12 +832,11 @@ class Script:
             self.us(self.program.between("printing", 80, 800), "printing")
 
     def norms(self) -> None:
-        reduce = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::NormTwoOps<float, float, float>, unsigned int, float, 4, 4> >(at::native::ReduceOp<float>)"
         with self.frame("train.py(71): log_norms", 2):
             for elements in self.parameters():
                 self.us(3)
                 self.kernel_op(
-                    "aten::linalg_vector_norm", pointwise(self.device, reduce, elements, 2), [(HALF, [elements])]
+                    "aten::linalg_vector_norm", pointwise(self.device, NORM, elements, 2), [(HALF, [elements])]
                 )
                 self.item()
 
@@ -813,11 +851,11 @@ class Script:
     def checkpoint(self) -> None:
         with self.frame("torch/serialization.py(943): save", 10):
             for elements in self.parameters():
-                inputs: list[tuple[str, Sequence[int]]] = [(HALF, [elements])]
+                inputs: Inputs = [(HALF, [elements])]
                 with self.op("aten::to", 2, inputs), self.op("aten::_to_copy", 4, inputs):
                     with self.op("aten::empty_strided", 5):
                         pass
-                    with self.op("aten::copy_", 5, inputs * 2):
+                    with self.op("aten::copy_", 5, [*inputs, *inputs]):
                         self.call(
                             "cudaMemcpyAsync", 8, [copy(self.device, 2 * elements, "DtoH pageable")], waits="work"
                         )

@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import torchwhy
 from tests.simulator import FAULTS, draw, saving, simulate
 from tests.simulator.chrome import trace_of, write
 from tests.simulator.judge import cases
-import torchwhy
 
 SEEDS = cases(6, 60)
 
