@@ -21,7 +21,7 @@ from tests.simulator.program import RESOURCES, Program, draw
 from tests.simulator.run import Run, saving, saving_of_resource, simulate
 from torchwhy.loading.job import load_job
 from torchwhy.loading.read import read_trace
-from torchwhy.report.trace_report import Report, describe
+from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.trace.model.trace import Trace
 
@@ -137,7 +137,7 @@ class Judgement:
         return tuple(name for name, share in self.limits.items() if share >= 0.8 * most)
 
 
-def explained(path: Path) -> Report:
+def explained(path: Path) -> TraceReport:
     """Return what the trace reader says of a trace."""
     trace = read_trace(path, Trace)
     return describe(trace, diagnose(trace))
