@@ -217,9 +217,9 @@ def _part(count: int, of: int) -> str:
 def table(judgements: Sequence[Judgement]) -> str:
     """The figures, as text."""
     lines = [
-        "Faults that cost at least 3% of the time: how often their finding is first, second, present; what is at stake",
-        "over what is saved (10th, 50th, 90th percentile); how often that is from 0.9 to 1.5; how often more than 1% is",
-        "at stake where nothing is saved.",
+        "Faults that cost at least 3% of the time: how often their finding is first, second, present;",
+        "what is at stake over what is saved (10th, 50th, 90th percentile); how often that is from 0.9 to 1.5;",
+        "how often more than 1% is at stake where nothing is saved.",
         "",
         "fault                of   1st   2nd  there     p10    p50    p90  fair  for nothing",
     ]

@@ -32,6 +32,9 @@ CALL_FOR_RULES: Final = Text("torchwhy rule CODE explains a rule and its thresho
 _SLIVER: Final = 0.001
 """Parts below this share of the window belong to the full view."""
 
+_MATTERS: Final = 0.3
+"""From this share of the window in which the device computes, what it computes belongs to the short view."""
+
 _DIFFERENT: Final = 0.1
 """Two shares of idle time differ so much that both are to be told."""
 
@@ -64,7 +67,7 @@ def explanation(report: TraceReport) -> Document:
             *(Caveat("Repaired", repair.sentence) for repair in trace.repairs),
             verdict_block(report.verdict),
             bars(report.breakdown, report.gpu),
-            *by_kind(report.kinds),
+            *by_kind(report.kinds, "always" if report.breakdown.share(PartName.COMPUTING) >= _MATTERS else "full"),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
             findings,

@@ -10,7 +10,7 @@ from torchwhy.analysis.critical_path import PathPart
 from torchwhy.analysis.exchanges import ExchangeTimes
 from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
-from torchwhy.present.document import Cell, Column, File, Name, Table, Text, rows_of
+from torchwhy.present.document import Cell, Column, File, Name, Table, Text, When, rows_of
 from torchwhy.trace.meaning.frames import line_of
 from torchwhy.wording import counted, duration, percent, size_text
 
@@ -24,13 +24,13 @@ __all__ = [
     "module_table",
 ]
 
-_LABELS: Final = 5
+_LABELS: Final = 3
 _MODULES: Final = 12
 _ALL_MODULES: Final = 30
 _PART: Final = 0.01
 """A module with a smaller part of the longest one's time, on the host or the device, is left to `--table modules`."""
 
-_KINDS: Final = 5
+_KINDS: Final = 4
 _MINOR: Final = 0.01
 """A kind with a smaller share of the device's work belongs to the full view."""
 
@@ -64,7 +64,7 @@ def computing_table(operators: tuple[OperatorTime, ...], *, on_gpu: bool) -> tup
     return (Table(columns, rows_of(cells), "What computes", noun=("operator", "operators")),) if cells else ()
 
 
-def by_kind(kinds: KindTimes) -> tuple[Table, ...]:
+def by_kind(kinds: KindTimes, when: When = "always") -> tuple[Table, ...]:
     """Return the device's work by kind, and how near each comes to what the device can do; () without any work."""
     whole = sum(row.time_us for row in kinds.rows)
     if not whole:
@@ -78,7 +78,7 @@ def by_kind(kinds: KindTimes) -> tuple[Table, ...]:
         columns += (*_number("TFLOP/s", "GB/s", "of peak"), Column("bound by"), *_number("to gain"))
     few = sum(row.share >= _MINOR for row in kinds.rows[:_KINDS])
     title = f"GPU work by kind ({duration(whole)})"
-    return (Table(columns, rows_of(cells, few), title, (_against(kinds, judged),), ("kind", "kinds")),)
+    return (Table(columns, rows_of(cells, few), title, (_against(kinds, judged),), ("kind", "kinds"), when=when),)
 
 
 def _figures(row: KindTime) -> tuple[Cell, ...]:

@@ -16,8 +16,11 @@ from torchwhy.trace.derived.shapes import Shape, shapes, tensor_lists
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
+from torchwhy.trace.meaning.communication import EXCHANGE
+from torchwhy.trace.meaning.compiler import COMPILED_CODE
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import ACCUMULATE_GRADIENT, AUTOGRAD_NODE, BACKWARD
+from torchwhy.trace.meaning.runtime import GRAPH_LAUNCH
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, percent
 
@@ -107,13 +110,15 @@ def unread_gradients(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Fix: `backbone.requires_grad_(False)`, or `torch.no_grad()` around its forward pass.
 
-    Known problems: parameters are known by their shapes; a frozen one that has the shape of a trained one hides itself.
-    Gradients that an optimizer reads in a later step (accumulation) silence the rule unless it steps in each one.
+    Known problems: silent where ranks exchange gradients, and with compiled code or CUDA graphs: optimizers then read
+    buffers of other shapes, or call no operators. Parameters are known by their shapes; a frozen one that has the shape
+    of a trained one hides itself. Gradients that an optimizer reads in a later step (accumulation) silence the rule
+    unless it steps in each one.
     """
     events, window = trace.events, trace.derived(steady_window)
     updates, gradients = events.of(OPTIMIZER_STEP), _accumulating(trace)
-    if not len(updates) or not len(gradients):
-        return
+    if not len(updates) or not len(gradients) or events.any_of(EXCHANGE | COMPILED_CODE | GRAPH_LAUNCH):
+        return  # optimizers of parts of a model read flat buffers; replayed and compiled ones call no operators
     following = np.searchsorted(events.end[updates], events.end[gradients])
     seen = following < len(updates)
     gradients, following = gradients[seen], following[seen]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -24,9 +25,12 @@ from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.steps import Step
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import duration_ns, percent
+from torchwhy.wording import duration_ns, percent, shortened
 
 __all__ = ["between_steps_gap"]
+
+LONG_NAME: Final = 40
+"""Of a longer name of a function only the module and the function are shown."""
 
 
 @rule(
@@ -74,10 +78,17 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     idle = " while the device is idle" if trace.has_gpu else ""
     house = bool(trace.events.are(HOUSEKEEPING, rows).any())
     calls = main_calls(trace, lost)
-    mostly = f", mostly in {called_name(trace.name(int(calls[0])))}" if len(calls) else ""
+    inner = trace.has_stacks and len(rows) > 0 and 2 * int(times[0]) >= lost.total
+    if inner:  # what the program waits in says more than what called it
+        calls = rows[:1]
+    where = f"; longest stretch {duration_ns(lost.lengths.max())}"
+    if len(calls):
+        part = (trace.events.times_of(calls) & lost).total / lost.total
+        name = called_name(trace.name(int(calls[0])))
+        name = name if len(name) <= LONG_NAME else ".".join(name.split(".")[-2:])
+        where = f", {percent(part)} of that in {name}"
     yield Finding(
-        title=f"{percent(usual.share)} of the time the program computes nothing{idle}{mostly}; longest stretch "
-        f"{duration_ns(lost.lengths.max())}",
+        title=shortened(f"{percent(usual.share)} of the time the program computes nothing{idle}{where}", 120),
         confidence="medium",
         stretches=lost,
         window=usual.window,
