@@ -317,3 +317,11 @@ def a_backward_pass_with_its_thread():
 @silent("operators-missing")
 def a_label_that_only_begins_alike():
     return trained("backward_compatible_io", 0)
+
+
+@silent("operators-missing")
+def replays_of_a_graph_alone():
+    story = Story()
+    for at in story.steps(4, 1000):
+        story.kernel("sgemm", at + 100, 400, launch_at=at + 10, launch="cudaGraphLaunch")
+    return story

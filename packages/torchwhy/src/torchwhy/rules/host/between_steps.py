@@ -75,7 +75,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         return
     longest = int(np.argmax(lost.lengths))
     rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))
-    idle = " while the device is idle" if trace.has_gpu else ""
+    idle = ", the device idle" if trace.has_gpu else ""
     house = bool(trace.events.are(HOUSEKEEPING, rows).any())
     calls = main_calls(trace, lost)
     inner = trace.has_stacks and len(rows) > 0 and 2 * int(times[0]) >= lost.total

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.annotations import BACKWARD_LABEL, OPTIMIZER_STEP
+from torchwhy.trace.meaning.annotations import BACKWARD_LABEL, OPTIMIZER, OPTIMIZER_STEP
 from torchwhy.trace.meaning.communication import DEVICE_COLLECTIVE
 from torchwhy.trace.meaning.frames import BACKWARD_CALL
 from torchwhy.trace.meaning.kinds import Kind
@@ -34,7 +34,8 @@ class Recorded:
     """What a trace holds of the program.
 
     Attributes:
-        operators: whether operators of PyTorch are in it.
+        operators: whether the operators that the program called are in it; a program that only replays graphs calls
+            none.
         device: whether work of a device is in it.
         worked: what shows that a device worked, though none of its work is in the trace; "" where nothing does.
         signs: the rows that show it.
@@ -62,7 +63,7 @@ class Recorded:
 
 def recorded(trace: Trace) -> Recorded:
     """Find out what was recorded; `trace.derived(recorded)` does it once."""
-    operators = len(trace.events.rows(Kind.OPERATOR)) > 0
+    operators = len(trace.events.rows(Kind.OPERATOR)) > 0 or _only_replays(trace)
     worked, signs = ("", np.empty(0, np.int32)) if trace.has_gpu else _signs_of_a_device(trace)
     backward = _unseen_backward(trace)
     sampled = trace.links.sampled
@@ -80,6 +81,13 @@ def recorded(trace: Trace) -> Recorded:
     listed = "deviceProperties" in trace.info.top and not trace.info.devices
     processor_only = operators and listed and not (worked or trace.has_gpu)
     return Recorded(operators, trace.has_gpu, worked, signs, processor_only, backward, sampled, missing)
+
+
+def _only_replays(trace: Trace) -> bool:
+    """Whether a program without operators called none: its labels were recorded, and it launches graphs alone."""
+    links, labels = trace.links, trace.events.rows(Kind.ANNOTATION)
+    replays = len(links.graph_launches) > 0 and len(links.graph_launches) == len(links.launches)
+    return replays and len(labels) > 0 and not trace.events.any_of(OPTIMIZER)
 
 
 def _signs_of_a_device(trace: Trace) -> tuple[str, Int32]:
