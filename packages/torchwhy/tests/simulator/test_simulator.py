@@ -68,7 +68,7 @@ def test_the_trace_loads_with_the_same_times(seed, tmp_path):
 @pytest.mark.parametrize("fault", [name for name in FAULTS if not FAULTS[name].ranks])
 def test_a_fault_costs_time_in_some_program(fault):
     savings = [saving(draw(seed, [fault]), fault) / simulate(draw(seed, [fault])).time for seed in range(4)]
-    assert max(savings) > 0.01, savings
+    assert max(savings) > 0.005, savings
     assert min(savings) > -0.02, savings
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.compiled import broken_off, compiled_of, entry_overhead
@@ -77,7 +77,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         title=f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "
         f"{counted(len(nested), 'further region')}: "
         "graph breaks" + (f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""),
-        severity=severity_of(share) if share >= worth else "low",
+        most="high" if share >= worth else "low",
         confidence="high",
         stretches=lost,
         window=trace.window,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.compiler.shapes import changed_shape
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
@@ -107,7 +107,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     yield Finding(
         title=f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}"
         + (f" ({names})" if names else ""),
-        severity="low" if once else severity_of(trace.window.share(lost)),
+        most="low" if once else "high",
         confidence="high" if certain else "low",
         stretches=lost,
         window=trace.window,

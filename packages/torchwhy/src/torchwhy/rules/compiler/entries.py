@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.compiled import broken_off, compiled_of, entry_overhead
@@ -68,12 +68,11 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
         return
     least, usual_us, most = (float(value(each)) / 1000 for value in (np.min, np.median, np.max))
     scattered = most > SCATTERED * max(least, 0.001)
-    severity = severity_of(taken)
     gpu = ' mode="reduce-overhead" replays it as one CUDA graph where shapes are fixed.' if trace.has_gpu else ""
     yield Finding(
         title=f"Getting into compiled code takes {percent(taken)} of the time: "
         f"{'median ' if len(each) > 1 else ''}{duration(usual_us)} in {counted(len(entries), 'call')}",
-        severity="medium" if scattered and severity == "high" else severity,
+        most="medium" if scattered else "high",
         confidence="low" if scattered else "medium",
         time_us=total,
         window=trace.window,

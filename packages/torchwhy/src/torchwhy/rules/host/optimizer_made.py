@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.idle import at_stake
@@ -69,7 +69,7 @@ def optimizer_each_step(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
     yield Finding(
         title=f"The optimizer is made again in each of {len(updates)} steps: {percent(part)} of the time, and its "
         "state is lost",
-        severity=severity_of(max(part, 0.05)),
+        severity="high" if part >= 0.2 else "medium",  # its state is lost, whatever the time
         confidence="high" if len(made) else "medium",
         stretches=when,
         window=window,

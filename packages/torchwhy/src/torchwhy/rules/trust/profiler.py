@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.idle import closing_wait
@@ -169,7 +169,7 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         return
     yield Finding(
         title=f"{percent(part)} of the window went to loading kernels' code",
-        severity=severity_of(part, "medium"),
+        most="medium",
         confidence="high",
         stretches=spent,
         window=window,
