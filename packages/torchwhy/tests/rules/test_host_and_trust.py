@@ -272,7 +272,8 @@ def test_an_overhead_bound_finding_counts_within_its_window():
     finding = one(story, "overhead-bound")
     assert finding.title == "The device is busy 3.0% of the time; for 93% it waits for the next launch"
     assert finding.cause == (
-        "The 40 kernels take 3.00 us (median). 40 times the device had nothing left to do before the next launch."
+        "The 40 kernels take 3.00 us (median). 40 times the device had nothing left to do when its next work was "
+        "launched."
     )
 
 

@@ -22,6 +22,9 @@ __all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule", "setting"]
 
 _SET: ContextVar[Mapping[str, Mapping[str, Any]]] = ContextVar("thresholds", default={})  # noqa: B039 - never changed
 
+WORTH: Final = 0.002
+"""A finding whose fix can save less than this part of the time is only good to know."""
+
 ASPECTS: Final = {
     "gpu": "work on a device was recorded",
     "idle": "idle time of the device is real",
@@ -142,7 +145,12 @@ def _weighed(finding: Finding, trace: Trace, frees: str) -> Finding:
     weighed = replace(finding, time_us=saved / 1000, stretches=when)
     if finding.ranked:
         ordinary = ordinary_time(trace, when)
-        weighed = replace(weighed, severity=severity_of(saved / ordinary if ordinary else 0.0, finding.most))
+        share = saved / ordinary if ordinary else 0.0
+        weighed = (
+            replace(weighed, severity=severity_of(share, finding.most))
+            if share >= WORTH
+            else replace(weighed, severity="info", time_us=0.0)
+        )
     return weighed
 
 

@@ -95,7 +95,7 @@ def _why_late(trace: Trace, kernels: Int32, late_gaps: int) -> str:
     text = f"The {len(kernels):,} kernels take {duration_ns(float(np.median(events.dur[kernels])))} (median)"
     if short:
         text += f", {short:,} of them less than the call that launches them"
-    return f"{text}. {often(late_gaps).capitalize()} the device had nothing left to do before the next launch."
+    return f"{text}. {often(late_gaps).capitalize()} the device had nothing left to do when its next work was launched."
 
 
 @rule("B2", "compute-bound", source="90% as in TraceML", needs=("gpu", "idle", "order"), frees="nothing")
