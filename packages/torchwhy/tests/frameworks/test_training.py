@@ -42,8 +42,8 @@ def test_training_that_raises_leaves_the_folder(tmp_path):
     """Frameworks don't tell it: the end of the process does."""
     code = """
 import sys, torch
-from torchwhy.training import Recording
-recording = Recording(sys.argv[1], {"wait": 0, "warmup": 1, "active": 2, "stacks": False})
+from torchwhy.training import TrainingRecording
+recording = TrainingRecording(sys.argv[1], {"wait": 0, "warmup": 1, "active": 2, "stacks": False})
 for i in range(9):
     recording.begin()
     torch.ones(8).cos()
