@@ -57,7 +57,10 @@ def explanation(report: TraceReport) -> Document:
     """Return everything: recording, verdict, where the time went, findings, rules."""
     trace = report.trace
     findings = Findings(
-        tuple(finding_item(one, report.window.start_us, number=i) for i, one in enumerate(report.findings)),
+        tuple(
+            finding_item(one, report.window.start_us, number=i, window=report.window.name)
+            for i, one in enumerate(report.findings)
+        ),
         _nothing(report),
         "Findings, the most time at stake first",
     )
@@ -155,7 +158,7 @@ def _bar(part: Part, *, steps: bool) -> Bar:
 
 
 def _spread(values: Spread | None) -> str:
-    if not values:
+    if not values or not values.high_us:  # all of it lies after the steps
         return ""
     low, high = duration(values.low_us), duration(values.high_us)
     if low.split()[-1] == high.split()[-1]:
@@ -166,7 +169,7 @@ def _spread(values: Spread | None) -> str:
 def _idle_between(parts: Breakdown, devices: tuple[DeviceTimes, ...]) -> tuple[str, ...]:
     """Idle time is another matter between the first and the last piece of work: say so where the two differ much."""
     idle = sum(part.share for part in parts.parts if part.group == Group.IDLE)
-    if len(devices) != 1 or not devices[0].span_us:
+    if len(devices) != 1 or not devices[0].idle_us:  # with one piece of work there is nothing between
         return ()
     own = devices[0].idle_us / devices[0].span_us
     if abs(idle - own) < _DIFFERENT:

@@ -17,7 +17,9 @@ __all__ = ["finding_item", "nothing_found", "rule_outcomes"]
 _CERTAINTY: Final = {"high": "", "medium": "fairly sure", "low": "not sure"}
 
 
-def finding_item(finding: ReportedFinding, zero_us: float, *, number: int = -1, brief: bool = False) -> FindingItem:
+def finding_item(
+    finding: ReportedFinding, zero_us: float, *, number: int = -1, brief: bool = False, window: str = ""
+) -> FindingItem:
     """Return a finding as a document has it.
 
     Args:
@@ -25,6 +27,7 @@ def finding_item(finding: ReportedFinding, zero_us: float, *, number: int = -1, 
         zero_us: where the window begins, in the file's own time: moments are told from there.
         number: its place in the report on a trace; -1 in other reports.
         brief: leave out evidence and cause.
+        window: the name of the report's own window; a finding that is about another one says which.
     """
     notes = {item.note for item in finding.evidence}
     common = notes.pop() if len(notes) == 1 and len(finding.evidence) > 1 else ""
@@ -37,7 +40,7 @@ def finding_item(finding: ReportedFinding, zero_us: float, *, number: int = -1, 
         severity=finding.severity,
         confidence=finding.confidence,
         time_us=finding.time_us,
-        stake=_stake(finding),
+        stake=_stake(finding, window),
         certainty=_CERTAINTY[finding.confidence],
         common="" if brief else common,
         evidence=tuple(_evidence(item, common, zero_us, _target(number, i)) for i, item in enumerate(shown)),
@@ -47,13 +50,14 @@ def finding_item(finding: ReportedFinding, zero_us: float, *, number: int = -1, 
     )
 
 
-def _stake(finding: ReportedFinding) -> str:
+def _stake(finding: ReportedFinding, window: str) -> str:
     if not finding.time_us:
         return ""
     of = finding.window.duration_us
+    which = f" ({finding.window.name})" if window and finding.window.name != window else ""
     share = f" ({percent(finding.time_us / of)})" if of else ""
     stake = " at stake" if finding.severity != "info" else ""  # nothing is to be won by what is only good to know
-    return f"{duration(finding.time_us)} of {duration(of)}{stake}{share}"
+    return f"{duration(finding.time_us)} of {duration(of)}{which}{stake}{share}"
 
 
 def _target(number: int, place: int) -> str:

@@ -10,7 +10,7 @@ from torchwhy.analysis.critical_path import PathPart
 from torchwhy.analysis.exchanges import ExchangeTimes
 from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
-from torchwhy.present.document import Cell, Column, File, Name, Table, Text, When, rows_of
+from torchwhy.present.document import Cell, Column, File, Name, Row, Table, Text, When, rows_of
 from torchwhy.trace.meaning.frames import line_of
 from torchwhy.wording import counted, duration, percent, size_text
 
@@ -25,6 +25,9 @@ __all__ = [
 ]
 
 _LABELS: Final = 3
+_WHOLE: Final = 0.99
+"""A label with so much of the window is around all of it."""
+
 _MODULES: Final = 12
 _ALL_MODULES: Final = 30
 _PART: Final = 0.01
@@ -70,13 +73,14 @@ def by_kind(kinds: KindTimes, when: When = "always") -> tuple[Table, ...]:
     if not whole:
         return ()
     judged = sum(row.judged_share * row.time_us for row in kinds.rows if row.kind != "transfer") / whole
+    rows = [row for row in kinds.rows if row.time_us]
     cells: list[tuple[Cell, ...]] = [
-        (row.kind, percent(row.share), duration(row.time_us), *(_figures(row) if judged else ())) for row in kinds.rows
+        (row.kind, percent(row.share), duration(row.time_us), *(_figures(row) if judged else ())) for row in rows
     ]
     columns = (Column("kind"), *_number("share", "time"))
     if judged:
         columns += (*_number("TFLOP/s", "GB/s", "of peak"), Column("bound by"), *_number("to gain"))
-    few = sum(row.share >= _MINOR for row in kinds.rows[:_KINDS])
+    few = sum(row.share >= _MINOR for row in rows[:_KINDS])
     title = f"GPU work by kind ({duration(whole)})"
     return (Table(columns, rows_of(cells, few), title, (_against(kinds, judged),), ("kind", "kinds"), when=when),)
 
@@ -116,7 +120,11 @@ def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ..
     ]
     columns = (Column("label"), *_number("share", "host", "calls", *(("GPU work",) if on_gpu else ())))
     title = f"Time by label ({duration(window_us)})"
-    return (Table(columns, rows_of(cells, _LABELS), title, noun=("label", "labels")),) if cells else ()
+    # A label around everything says nothing in the short view.
+    parts = [i for i, label in enumerate(labels) if label.share < _WHOLE][:_LABELS]
+    rows = tuple(Row(row, "always" if i in parts else "full") for i, row in enumerate(cells))
+    when: When = "always" if parts else "full"
+    return (Table(columns, rows, title, noun=("label", "labels"), when=when),) if cells else ()
 
 
 def module_table(modules: tuple[ModuleTime, ...]) -> tuple[Table, ...]:
@@ -177,7 +185,7 @@ def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:
         )
         for part in parts
     ]
-    columns = (Column("where"), Column("what"), *_number("share", "time", "runs"), Column("mostly"))
+    columns = (Column("where"), Column("what"), *_number("share", "time", "runs"), Column("largest"))
     return (Table(columns, rows_of(cells), "Critical path", noun=("part", "parts")),) if cells else ()
 
 
@@ -185,7 +193,11 @@ def memory_lines(peaks: tuple[MemoryPeak, ...]) -> tuple[Text, ...]:
     """Return a line for each device: its peak, and the operator that led to it. The short view has the last one's."""
     last = peaks[-1:]
     return tuple(
-        Text(_memory(p), when="always" if p in last and p.allocated_bytes >= _SMALL else "full") for p in peaks
+        Text(_memory(p), when="always" if p.allocated_bytes >= _SMALL else "full")
+        if p in last
+        else Text(_memory(p), when="full")
+        for p in peaks
+        if p in last or p.allocated_bytes >= _SMALL
     )
 
 

@@ -31,7 +31,7 @@ from torchwhy.present.document import (
     is_shown,
 )
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import failed_rules, hidden_findings, muted_rules, place, told
+from torchwhy.present.phrases import at_stake, failed_rules, hidden_findings, muted_rules, place, told
 from torchwhy.present.style import PLAIN
 from torchwhy.wording import counted, safe
 
@@ -226,8 +226,8 @@ def _findings(block: Findings, view: View) -> list[str]:
     if not shown:
         return [f"<p>{escaped(block.nothing)}</p>"] if block.nothing else []
     lines = [*_title(block.title), "<ol>", *(line for item in shown for line in _finding(item, view)), "</ol>"]
-    hidden = hidden_findings(block, view.verbose)
-    return lines + ([_note(hidden)] if hidden else [])
+    notes = [hidden_findings(block, view.verbose), *at_stake(block, view.verbose)]
+    return lines + [_note(note) for note in notes if note]
 
 
 def _finding(item: FindingItem, view: View) -> list[str]:

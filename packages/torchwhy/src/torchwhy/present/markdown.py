@@ -28,7 +28,7 @@ from torchwhy.present.document import (
     is_shown,
 )
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import failed_rules, hidden_findings, place, told
+from torchwhy.present.phrases import at_stake, failed_rules, hidden_findings, place, told
 from torchwhy.present.style import PLAIN
 from torchwhy.wording import counted, safe
 
@@ -152,8 +152,7 @@ def _findings(block: Findings, verbose: bool) -> list[list[str]]:
     shown = told(block, verbose)
     parts = [line for number, item in enumerate(shown, 1) for line in _finding(number, item)]
     parts += [] if shown or not block.nothing else [[escaped(block.nothing)]]
-    notes = [hidden_findings(block, verbose)]
-    notes += ["Findings overlap: what they would save doesn't add up."] if len(shown) > 1 else []
+    notes = [hidden_findings(block, verbose), *at_stake(block, verbose)]
     return parts + [[f"<sub>{note}</sub>"] for note in notes if note]
 
 

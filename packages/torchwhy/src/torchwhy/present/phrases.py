@@ -6,7 +6,7 @@ from torchwhy.present.document import Check, FindingItem, Findings, Rules
 from torchwhy.trace.meaning.frames import file_and_line
 from torchwhy.wording import counted
 
-__all__ = ["failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "place_of", "told"]
+__all__ = ["at_stake", "failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "place_of", "told"]
 
 
 def failed_rules(rules: Rules) -> list[str]:
@@ -38,6 +38,13 @@ def hidden_findings(findings: Findings, verbose: bool) -> str:
     """Return how many findings a view leaves out, in a sentence; "" for none."""
     hidden = len(findings.items) - len(told(findings, verbose))
     return f"{counted(hidden, 'informational finding is', 'informational findings are')} left out." if hidden else ""
+
+
+def at_stake(findings: Findings, verbose: bool) -> list[str]:
+    """Return what the time at stake is, in a sentence; nothing where no finding of the view has one."""
+    shown = [item for item in told(findings, verbose) if item.time_us and item.severity != "info"]
+    overlap = "; findings overlap, so these times don't add up" if len(shown) > 1 else ""
+    return [f"At stake is what the fix can save at most{overlap}."] if shown else []
 
 
 def finding_lines(item: FindingItem) -> list[str]:

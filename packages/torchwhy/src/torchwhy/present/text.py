@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Final
 
@@ -29,20 +30,20 @@ from torchwhy.present.document import (
     is_shown,
 )
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import failed_rules, muted_rules, place, told
+from torchwhy.present.phrases import at_stake, failed_rules, muted_rules, place, told
 from torchwhy.present.style import Style
 from torchwhy.wording import counted, enumeration
 
 __all__ = ["SCREEN", "WITH_FIX", "render"]
 
 SCREEN: Final = 50
-"""Lines of an answer, about: findings are told in full as long as there is room for them, the first one always."""
+"""Lines of an answer: findings are told in full as long as there is room for them, the first one always."""
 
 WITH_FIX: Final = 5
 """Findings told with their fix, if not in full; of the others only the title."""
 
 FEWEST: Final = 4
-"""Findings that are told however long the answer is."""
+"""Findings that are told before the first one's evidence is."""
 
 _EVIDENCE: Final = 3
 _FIX_LINES: Final = 2
@@ -74,16 +75,31 @@ def _document(document: Document, options: Options) -> str:
     head = [style.paint(line, "bold") for line in style.wrap(style.plain(document.title))]
     head += [line for about in document.about for line in style.wrap(style.plain(about))]
     blocks = [block for block in document.blocks if is_shown(block.when, options.verbose)]
-    around = [_block(block, style, options, 0) for block in blocks if not isinstance(block, Findings)]
-    room = SCREEN - len(head) - _height(part for parts in around for part in parts)
-    parts = [_Part(head, "head"), *(part for block in blocks for part in _block(block, style, options, room))]
-    shown = (part for part in parts if part.lines)
-    groups = groupby(enumerate(shown), lambda item: item[1].group or str(item[0]))
-    return "\n\n".join("\n".join(line for _, part in members for line in part.lines) for _, members in groups)
+    parts = [_Part(head, "head")]
+    findings = next((i for i, block in enumerate(blocks) if isinstance(block, Findings)), len(blocks))
+    for block in blocks[:findings]:
+        parts += _block(block, style, options)
+    below = [part for block in blocks[findings + 1 :] for part in _block(block, style, options)]
+    for block in blocks[findings : findings + 1]:
+        if isinstance(block, Findings):
+            parts += _findings(block, style, options.verbose, partial(_fits, parts, below))
+    return "\n".join(_lines([*parts, *below]))
 
 
-def _block(block: Block, style: Style, options: Options, room: int) -> list[_Part]:
-    """Draw a block; findings in so many lines, about."""
+def _lines(parts: Iterable[_Part]) -> list[str]:
+    """Return the lines of parts, with an empty line between those of different groups."""
+    groups = groupby(enumerate(part for part in parts if part.lines), lambda item: item[1].group or str(item[0]))
+    paragraphs = ([line for _, part in members for line in part.lines] for _, members in groups)
+    return [line for i, lines in enumerate(paragraphs) for line in ([""] if i else []) + lines]
+
+
+def _fits(above: Sequence[_Part], below: Sequence[_Part], findings: Sequence[_Part]) -> bool:
+    """Whether an answer with these findings fits on the screen."""
+    return len(_lines([*above, *findings, *below])) <= SCREEN
+
+
+def _block(block: Block, style: Style, options: Options) -> list[_Part]:
+    """Draw a block; findings as if the screen had no end."""
     verbose = options.verbose
     match block:
         case Heading():
@@ -104,7 +120,7 @@ def _block(block: Block, style: Style, options: Options, room: int) -> list[_Par
         case Bars():
             return [_Part(_bars(block, style, verbose))]
         case Findings():
-            return _findings(block, style, verbose, room)
+            return _findings(block, style, verbose, lambda parts: True)
         case Rules():
             sentences = [*failed_rules(block), *(muted_rules(block) if verbose else ())]
             return [
@@ -199,63 +215,59 @@ def _bar(bar: Bar, label: str, spread: str, width: int, style: Style) -> str:
     return f"  {label}  {style.paint(drawn, bar.look)}{space}{cells}".rstrip()
 
 
-def _findings(block: Findings, style: Style, verbose: bool, room: int) -> list[_Part]:
+def _findings(block: Findings, style: Style, verbose: bool, fits: Callable[[Sequence[_Part]], bool]) -> list[_Part]:
+    """Draw findings in as much detail as fits; with -v in full."""
     if block.brief:
         return _brief(block, style)
     shown = told(block, verbose)
     if not shown:
         return [_Part(style.wrap(style.plain(block.nothing))), *_left_out(block, 0, 0, 0, style, verbose)]
+    title = _Part([style.paint(style.plain(block.title), "bold")])
     in_full = [_Part(_finding(number, item, style, verbose)) for number, item in enumerate(shown, 1)]
+
+    def drawn(count: int, in_short: Sequence[_Part]) -> list[_Part]:
+        """The first findings in full, the others in short."""
+        left_out = _left_out(block, count, len(shown), len(in_short), style, verbose)
+        return [title, *in_full[:count], *in_short[count:], *left_out]
+
+    if verbose:
+        return drawn(len(shown), in_full)
     with_fix = [item.severity != "low" and n <= WITH_FIX for n, item in enumerate(shown, 1)]
     in_short = [_Part(_short(n, *each, style), "short") for n, each in enumerate(zip(shown, with_fix, strict=True), 1)]
-    titles = [_Part(_short(n, item, False, style), "short") for n, item in enumerate(shown, 1)]
-    in_short = in_short if verbose else _squeezed(in_full[0], in_short, titles, room)
-    count = len(shown) if verbose else _fitting(in_full[: len(in_short)], in_short, room)
-    findings = [*in_full[:count], *in_short[count:]]
-    title = _Part([style.paint(style.plain(block.title), "bold")])
-    return [title, *findings, *_left_out(block, count, len(shown), len(in_short), style, verbose)]
-
-
-def _squeezed(first: _Part, in_short: list[_Part], titles: Sequence[_Part], room: int) -> list[_Part]:
-    """What to tell of each finding if the first is told in full.
-
-    As long as it takes more lines than there are, from the last to the third the fix is left out; then findings, but
-    for `FEWEST`.
-    """
-    kept = list(in_short)
-    for i in range(len(kept) - 1, 1, -1):
-        if _height((first, *kept[1:])) > room:
-            kept[i] = titles[i]
-    while len(kept) > FEWEST and _height((first, *kept[1:])) > room:
-        kept.pop()
-    return kept
-
-
-def _fitting(in_full: Sequence[_Part], in_short: Sequence[_Part], room: int) -> int:
-    """Return how many findings can be told in full in so many lines, so that the others can be told in short."""
+    # What doesn't fit is left out in this order: fixes, from the last to the third; findings, but for a few; the first
+    # one's evidence, but for a line; the second one's fix; more findings.
+    for i in range(len(in_short) - 1, 0, -1):
+        if i == 1:
+            _drop(in_short, FEWEST, lambda: fits(drawn(1, in_short)))
+            if not fits(drawn(1, in_short)):
+                in_full[0] = _Part(_finding(1, shown[0], style, verbose, evidence=1))
+        if not fits(drawn(1, in_short)):
+            in_short[i] = _Part(_short(i + 1, shown[i], False, style), "short")
+    _drop(in_short, 1, lambda: fits(drawn(1, in_short)))
     count = 1
-    while count < len(in_full) and _height((*in_full[: count + 1], *in_short[count + 1 :])) <= room:
+    while count < len(in_short) and fits(drawn(count + 1, in_short)):
         count += 1
-    return count
+    return drawn(count, in_short)
 
 
-def _height(parts: Iterable[_Part]) -> int:
-    """Return how many lines parts take with the empty lines between them, about."""
-    return sum(len(part.lines) + (not part.group) for part in parts if part.lines)
+def _drop(parts: list[_Part], fewest: int, fits: Callable[[], bool]) -> None:
+    """Take parts away from the end until the rest fits or only so many are left."""
+    while len(parts) > fewest and not fits():
+        parts.pop()
 
 
 def _left_out(block: Findings, in_full: int, shown: int, listed: int, style: Style, verbose: bool) -> list[_Part]:
-    """Say what is behind -v, and what the findings' times are not."""
+    """Say what is behind -v, and what the findings' times are."""
     hidden = len(block.items) - shown
     more = [f"{counted(shown - listed, 'finding')} more"] if listed < shown and not verbose else []
     more += ["all evidence"] if in_full < shown else []
     more += [f"{counted(hidden, 'thing')} good to know"] if hidden else []
     notes = [f"-v shows {enumeration(more)}."] if more and not verbose else []
-    notes += ["Findings overlap: what they would save doesn't add up."] if shown > 1 else []
+    notes += at_stake(block, verbose)
     return [_Part([style.paint(line, "dim") for note in notes for line in style.wrap(note)], "note")]
 
 
-def _finding(number: int, item: FindingItem, style: Style, verbose: bool) -> list[str]:
+def _finding(number: int, item: FindingItem, style: Style, verbose: bool, *, evidence: int = _EVIDENCE) -> list[str]:
     title = style.wrap(style.plain(item.title), indent=4) or [""]
     title[0] = f"{number:>2}  {title[0].strip()}"
     lines = [style.paint(line, "bold") for line in title]
@@ -264,13 +276,13 @@ def _finding(number: int, item: FindingItem, style: Style, verbose: bool) -> lis
     painted = style.paint(item.severity, item.severity)
     lines += [first.replace(start + item.severity, start + painted, 1), *rest]
     if verbose or item.severity != "low":  # what matters little is told in short
-        lines += _evidence(item, style, verbose)
+        lines += _evidence(item, style, len(item.evidence) if verbose else evidence, verbose)
         lines += _labelled("Why", item.why, style) if item.why else []
     return lines + (_labelled("Fix", item.fix, style) if item.fix else [])
 
 
-def _evidence(item: FindingItem, style: Style, verbose: bool) -> list[str]:
-    shown = item.evidence if verbose else item.evidence[:_EVIDENCE]
+def _evidence(item: FindingItem, style: Style, limit: int, verbose: bool) -> list[str]:
+    shown = item.evidence[:limit]
     lines = [f"    {style.plain(item.common)}:"] if item.common else []
     at = ""
     for one in shown:
