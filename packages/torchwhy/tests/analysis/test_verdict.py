@@ -47,15 +47,28 @@ def test_a_file_of_another_tool_is_not_called_empty():
     assert "another tool may have made it" in verdict(story).sentence
 
 
-def test_a_device_mostly_at_work_is_the_limit_mostly():
-    found = verdict(training(work=420, load=10, steps=3))
-    assert found.kind == "overhead-bound"
+def two_thirds_at_work():
+    """The device computes for 69% of the time, and the host doesn't wait for it."""
     story = training(load=10, work=440)
     for i in range(4):
         story.kernel("gemm", 1000 * i + 250, 250, launch_at=1000 * i + 200)
+    return story
+
+
+def test_the_host_is_the_limit_where_it_does_not_wait_for_the_device():
+    assert verdict(training(work=420, load=10, steps=3)).kind == "overhead-bound"
+    found = verdict(two_thirds_at_work())
+    assert found.kind == "overhead-bound"
+    assert found.sentence.endswith("it computes for 69%.")
+
+
+def test_a_device_that_the_host_waits_for_is_the_limit():
+    story = two_thirds_at_work()
+    for i in range(4):
+        story.call("cudaStreamSynchronize", 1000 * i + 600, 395)
     found = verdict(story)
     assert found.kind == "compute-bound"
-    assert found.sentence.startswith("The GPU is the limit for most of the time: it computes for 69%")
+    assert found.sentence.startswith("The GPU's work takes more time than anything it waits for: it computes for 69%")
     assert "waits for the program" in found.sentence
 
 

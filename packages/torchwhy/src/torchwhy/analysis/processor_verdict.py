@@ -200,9 +200,8 @@ def _processor_sentence(parts: Breakdown, kind: VerdictKind, shares: _Shares, ga
         return _mixed_sentence(parts, shares)
     if kind == VerdictKind.OVERHEAD and shares.short >= 0.2 * share:
         return (
-            f"The work is too small for its overhead: {amount_of(parts, share)} goes to operators of less than 10 us, "
-            "mostly the cost of calling them, and to the Python around them; longer operators run for "
-            f"{percent(shares.computing)}."
+            f"The work is too small for its overhead: {amount_of(parts, share)} goes to operators of less than 10 us "
+            f"and to the Python around them; longer operators run for {percent(shares.computing)}."
         )
     sentences = {
         VerdictKind.COMPUTE: f"The processor is the limit: {run_for} {amount_of(parts, computing)}; "

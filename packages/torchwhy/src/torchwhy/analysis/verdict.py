@@ -15,6 +15,7 @@ from torchwhy.analysis.recording import Launches
 from torchwhy.trace.derived.host_activity import host_during
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.steady_state import decides, steady_window
+from torchwhy.trace.derived.waits import device_waits
 from torchwhy.trace.meaning.frames import short_frame
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration, percent, shortened
@@ -73,6 +74,8 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
         return _unknown(trace, reason)
     stalls = _stalls(parts)
     kind = _device_limit(stalls, 1 - sum(stalls.values()) - parts.share(PartName.PROFILER), sure)
+    if kind == VerdictKind.COMPUTE and STALL <= stalls[VerdictKind.OVERHEAD] > _waits_for_the_device(trace):
+        kind = VerdictKind.OVERHEAD
     computing = parts.share(PartName.COMPUTING)
     hidden = parts.share(PartName.UNKNOWN)
     if hidden >= (_HIDDEN if kind == VerdictKind.COMPUTE else max(stalls.values())) or hidden > computing + sum(
@@ -200,6 +203,12 @@ def _device_limit(stalls: dict[VerdictKind, float], computing: float, overhead: 
     return max(reached, key=lambda kind: reached[kind]) if reached else VerdictKind.COMPUTE
 
 
+def _waits_for_the_device(trace: Trace) -> float:
+    """For which share of the window the host waits while the device works: faster kernels could save that much."""
+    window = trace.derived(steady_window)
+    return window.share((trace.derived(device_waits) & trace.gpu.busy).clip(window.start, window.end))
+
+
 def _device_sentence(parts: Breakdown, kind: VerdictKind, stalls: dict[VerdictKind, float], gap: Stretch | None) -> str:
     share = stalls.get(kind, 0.0)
     amount = f"for {amount_of(parts, share)}"
@@ -209,11 +218,7 @@ def _device_sentence(parts: Breakdown, kind: VerdictKind, stalls: dict[VerdictKi
     if kind == VerdictKind.COMPUTE:
         waits = stalls[VerdictKind.OVERHEAD]
         limit = (
-            "The GPU is the limit"
-            if computing >= 0.8
-            else "The GPU is the limit for most of the time"
-            if computing > 0.5
-            else "The GPU's work takes more time than anything it waits for"
+            "The GPU is the limit" if computing >= 0.8 else "The GPU's work takes more time than anything it waits for"
         )
         more = f"; for {percent(waits)} it waits for the program" if waits >= 0.1 else ""
         return f"{limit}: it computes for {amount_of(parts, computing)}{more}."
