@@ -163,3 +163,54 @@ def one_stretch_of_a_busy_device():
 @fires("overhead-bound")
 def one_stretch_among_late_launches():
     return stands_still_once(1200, every=60)
+
+
+def from_the_beginning(first_us=300_000, **call):
+    """A recording that begins with the program: a long call, then two operators."""
+    story = Story()
+    story.call(call.get("name", "cudaDeviceGetStreamPriorityRange"), 100, first_us)
+    for k in range(2):
+        at = 100 + first_us + 2000 * k
+        story.op("aten::mm", at + 10, 1000)
+        story.kernel("sgemm", at + 30, 900, launch_at=at + 20)
+    return story
+
+
+@fires("first-device-call")
+def the_context_is_made_in_the_recording():
+    return from_the_beginning()
+
+
+@silent("first-device-call")
+def the_first_call_is_short():
+    return from_the_beginning(60_000)
+
+
+@silent("first-device-call")
+def a_wait_for_work_of_before():
+    return from_the_beginning(name="cudaDeviceSynchronize")
+
+
+@silent("first-device-call")
+def a_long_call_after_the_first_work():
+    story = Story()
+    story.kernel("sgemm", 30, 900, launch_at=20)
+    story.call("cudaDeviceGetStreamPriorityRange", 1000, 300_000)
+    story.kernel("sgemm", 301_030, 900, launch_at=301_020)
+    return story
+
+
+@fires("first-step-cold")
+@silent("launch-outliers")
+def a_kernel_is_loaded_in_a_cold_first_step():
+    """One fact, one finding: the slow launch is what makes the first step cold."""
+    story = Story()
+    story.step(0, 0, 9000)
+    story.kernel("relu", 8010, 50, launch_at=1000, launch_us=7000)
+    for i in range(1, 3):
+        at = 8000 + 1000 * i
+        story.step(i, at, 1000)
+        for k in range(10):
+            story.op("aten::mm", at + 90 * k, 80)
+            story.kernel("sgemm", at + 90 * k + 15, 60, launch_at=at + 90 * k + 5)
+    return story

@@ -30,6 +30,19 @@ def forty_additions():
 
 
 @silent("dispatch-flood")
+def calls_that_were_held_up():
+    """One call in each step waits for half of it; the others don't keep the device waiting."""
+    story = Story()
+    for at in story.steps(3, 2000):
+        story.kernel("sgemm", at + 1, 1080, launch_at=at)
+        for k in range(110):
+            story.op("aten::add", at + 9 * k + 10, 5)
+        story.op("aten::add", at + 1000, 900)
+        story.kernel("sgemm", at + 1910, 88, launch_at=at + 1900)
+    return story
+
+
+@silent("dispatch-flood")
 def called_often_by_another_operator():
     story = calls(0)
     for i in range(3):

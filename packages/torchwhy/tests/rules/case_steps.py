@@ -78,6 +78,27 @@ def an_annotation_that_begins_late():
     return story
 
 
+@silent("first-step-cold")
+def later_rounds_begin_with_another_operator():
+    """What comes late comes late in every round."""
+    story = Story(gpu=None)
+    for i in range(3):
+        story.note("graph", 500 * i, 300)
+        if i:
+            story.op("aten::as_strided", 500 * i + 4, 2)
+        story.op("aten::matmul", 500 * i + 228, 40)
+    return story
+
+
+@silent("between-steps-gap")
+def nothing_tells_what_precedes_the_first_operator_of_one_step():
+    story = Story()
+    story.step(7, 0, 2700)
+    story.op("aten::mm", 600, 1000)
+    story.kernel("sgemm", 1700, 1000, launch_at=1500)
+    return story
+
+
 @fires("step-tail")
 def one_step_in_ten():
     story = steps([1000] * 5 + [3000] + [1000] * 5)

@@ -26,7 +26,7 @@ __all__ = ["compiled_but_eager", "graph_breaks"]
 
 
 LOST_FUSION: Final = (
-    "What that costs most is lost fusion: each piece writes its results to memory for the next one to read, and no "
+    "The main cost is lost fusion: each piece writes its results to memory for the next one to read, and no "
     "kernel reaches across."
 )
 WHOLE: Final = (
@@ -83,7 +83,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         window=trace.window,
         evidence=(*broken, *evident),
         cause=f"Dynamo could not capture something and starts a new graph after it, "
-        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration_ns(lost.total)} of it."
+        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration_ns(lost.total)}."
         + _by_buckets(trace),
         fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
         linked=bool(places),

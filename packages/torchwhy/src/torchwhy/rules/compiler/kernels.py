@@ -69,7 +69,7 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
         cause="Inductor has no lowering for these operators, or leaves them to PyTorch on purpose, and fuses nothing "
         "with them.",
         fix="TORCH_LOGS=output_code shows the extern calls. Replace the operator by ones that fuse, or give it a "
-        "Triton kernel of its own.",
+        "custom Triton kernel.",
         linked=True,
     )
 
@@ -140,4 +140,4 @@ def _where_code_is(trace: Trace, kernels: Int32) -> str:
 
 def _cached(trace: Trace) -> str:
     hits = trace.derived(compiled_of).found_in_cache
-    return f" All {hits:,} lookups of the window find compiled code: nothing is compiled again." if hits else ""
+    return f" The window's {counted(hits, 'lookup')} found compiled code: nothing is compiled again." if hits else ""

@@ -93,7 +93,7 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         return
     count, backward = len(pieces.spans), len(_backward_of(trace, [(a, c) for a, _, c in pieces.spans]))
     native = bool(events.are(NATIVE_ATTENTION, [*trace.ancestors(pieces.spans[0][1])]).any())
-    whole = "of the kernels' time" if trace.has_gpu else "of the time"
+    whole = "of the compute kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
         title=f"Attention is computed in pieces {often(count)}: {percent(part)} {whole}"
         + (", with its backward pass" if backward else ""),
@@ -150,7 +150,7 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     if part < share or not matters(trace, when.total / 1000, 0.005):
         return
     reasons = _reasons(trace, rows)
-    whole = "of the kernels' time" if trace.has_gpu else "of the time"
+    whole = "of the compute kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
         title=f"Attention falls back to its plain implementation {often(len(rows))}: {percent(part)} {whole}",
         confidence="high",

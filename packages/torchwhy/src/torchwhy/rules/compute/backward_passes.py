@@ -145,7 +145,7 @@ def unread_gradients(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         return
     count = Counter(_shape_of(trace, int(row)) for row in gradients[useless])
     yield Finding(
-        title=f"Gradients of {counted(len(count), 'shape')} of parameters are computed and never read: "
+        title=f"Gradients of {counted(len(count), 'shape')} of parameters are computed, and nothing reads them: "
         f"{percent(part)} of the time",
         confidence="medium",
         stretches=when,

@@ -86,7 +86,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
         trace,
         kernels.rows[at],
         title=f"{counted(len(at), 'elementwise kernel')} in {counted(count, 'chain')}: fused, they would take "
-        f"{percent(part)} of kernel time less",
+        f"{percent(part)} of the compute kernels' time less",
         confidence="medium",
         cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element.",
         fix="These run outside the compiled regions: extend torch.compile to them."

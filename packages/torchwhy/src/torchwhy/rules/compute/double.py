@@ -68,8 +68,8 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
     yield from about_kernels(
         trace,
         rows,
-        title=f"{percent(part)} of the kernels' time is spent in float64",
-        cause="Inputs are double, often because they come from NumPy." + rate,
+        title=f"{percent(part)} of the compute kernels' time is spent in float64",
+        cause="Inputs are double, the default of NumPy." + rate,
         fix="Convert to float32 before the data goes to the device (.float(), dtype=np.float32), if float32 is enough.",
         part=_saved(kernels, chosen, known),
     )
@@ -105,7 +105,7 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
         stretches=busy,
         window=trace.window,
         evidence=evidence(trace, rows[chosen], times=spent[chosen]),
-        cause="The data are double, often because they come from NumPy: they take twice the memory, and a vector "
+        cause="The data are double, the default of NumPy: they take twice the memory, and a vector "
         "register holds half as many of them. Some operators have fast implementations for float32 only.",
         fix="Convert the data once, where they are loaded: torch.from_numpy(array).float() or "
         "array.astype(np.float32), and model.float() for a model in double. float32 has 24 bits of mantissa, "

@@ -58,7 +58,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
         return
     top = _callers(trace, rows, kernels.operator[kernels.which == i], kernels.spent[kernels.which == i])
     yield Finding(
-        title=f"One kernel takes {percent(part)} of the kernels' time: {name.short}",
+        title=f"One kernel takes {percent(part)} of the compute kernels' time: {name.short}",
         severity="info",
         confidence="high",
         stretches=when,

@@ -24,10 +24,8 @@ def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:
 
 
 def caveat(trace: Trace) -> str:
-    """Say so where the device mostly waits for launches: faster kernels then change little."""
-    return (
-        "" if trace.derived(_queued) else " But the device waits for launches most of the time: the host comes first."
-    )
+    """Say so where the device waits for launches after half of its work: faster kernels then change little."""
+    return "" if trace.derived(_queued) else " But the device waits for the host: that comes first."
 
 
 def about_kernels(

@@ -51,7 +51,7 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     yield from about_kernels(
         trace,
         rows,
-        title=f"{percent(part)} of the kernels' time goes to conversions of memory layout",
+        title=f"{percent(part)} of the compute kernels' time goes to conversions of memory layout",
         cause="The convolutions' kernels want channels last, the tensors have channels first.",
         fix="Convert once: model.to(memory_format=torch.channels_last) and the same for its inputs; then look whether "
         "an operator in between turns them back.",

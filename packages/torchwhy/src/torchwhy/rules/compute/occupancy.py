@@ -62,8 +62,8 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
     yield from about_kernels(
         trace,
         rows,
-        title=f"Kernels that use {percent(used)} of the GPU on average take {percent(kernels.share(chosen))} of kernel "
-        "time",
+        title=f"Kernels that use {percent(used)} of the GPU on average take {percent(kernels.share(chosen))} of the "
+        "compute kernels' time",
         confidence="medium",
         cause=f"On average, by time, they have {used:.2f} blocks per multiprocessor: those without one have nothing "
         "to do meanwhile.",
@@ -108,7 +108,7 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
         trace,
         rows,
         title=f"Simple kernels at {np.nanmean(percentage[chosen]):.0f}% occupancy take "
-        f"{percent(kernels.share(chosen))} of the kernels' time",
+        f"{percent(kernels.share(chosen))} of the compute kernels' time",
         confidence="low",
         most="low",
         part=1 / 2,

@@ -75,7 +75,8 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     yield from about_kernels(
         trace,
         rows,
-        title=f"{percent(part)} of kernel time goes to float32 matrix products and convolutions without tensor cores",
+        title=f"{percent(part)} of the compute kernels' time goes to float32 matrix products and convolutions "
+        "without tensor cores",
         cause=cause,
         fix=fix,
         part=1 - slow / fast if 0 < slow < fast else 7 / 8,
@@ -110,7 +111,8 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     yield from about_kernels(
         trace,
         rows,
-        title=f"{percent(part)} of the kernels' time goes to products in TF32; 16-bit types need half of it at best",
+        title=f"{percent(part)} of the compute kernels' time goes to products in TF32; 16-bit types would need "
+        "half of it at best",
         confidence="medium",
         cause="Inputs are float32 and the program allows TF32. In 16 bits tensor cores do twice as much at a time, and "
         "half as many bytes move.",

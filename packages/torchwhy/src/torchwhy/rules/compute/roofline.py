@@ -27,6 +27,9 @@ ENOUGH_WORK = 5000
 SHOWN = 3
 """Groups of calls that become findings, those with most to gain."""
 
+LARGE = 100_000
+"""Nanoseconds of work at the roofline per call; no larger product would use the device better."""
+
 LONG_ENOUGH = 20_000
 """Nanoseconds per call; shorter ones don't fill the device whatever they are."""
 
@@ -76,7 +79,7 @@ def low_roofline(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
             trace,
             group.kernels,
             title=f"{shortened(group.name, 36)} reaches {percent(group.reached)} of {peaks.source} peak {what}, "
-            f"taking {percent(group.spent / kernels.total)} of kernel time",
+            f"taking {percent(group.spent / kernels.total)} of the compute kernels' time",
             confidence="low" if peaks.assumed else "medium",
             cause=f"Shapes {sizes} need {duration_ns(group.ideal / len(group.operators))} per call at "
             f"{peaks.source} rate and take {duration_ns(group.spent / len(group.operators))}."
@@ -131,8 +134,8 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
-        cause=f"Products take {percent(spent / kernels.total)} of the kernels' time; by their shapes they would need "
-        f"{duration_ns(ideal)} at {peaks.source} rate.",
+        cause=f"Products take {percent(spent / kernels.total)} of the compute kernels' time; by their shapes they "
+        f"would need {duration_ns(ideal)} at {peaks.source} rate.",
         fix="Take the findings about products' types, sizes and what runs between them in order of their time.",
         linked=True,
     )
@@ -160,6 +163,7 @@ def _faster(trace: Trace, group: Group) -> str:
         return f"Try the other fused implementations: torch.nn.attention.sdpa_kernel{other}; is_causal if it applies."
     if any(size % 64 for shape in shapes(trace, int(group.operators[0])) for size in shape if size > 1):
         return "Dimensions that are multiples of 64, one larger product instead of many small ones."
-    return (
-        "A larger batch, one product instead of many, or torch.compile(mode='max-autotune'), which tries more kernels."
-    )
+    tune = "torch.compile(mode='max-autotune'), which tries more kernels"
+    if group.ideal >= LARGE * len(group.operators):
+        return f"Try {tune}: the product is large enough."
+    return f"A larger batch, one product instead of many, or {tune}."

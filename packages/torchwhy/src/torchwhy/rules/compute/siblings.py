@@ -81,7 +81,7 @@ def one_by_one(trace: Trace, *, rounds: int = 4, short_us: float = 100.0, share:
         cause="A loop calls modules or operators with equal shapes, such as the heads of a layer, and joins their "
         "results.",
         fix="Compute all heads or branches at once: one wider product where they take one input, its result split "
-        "with view; torch.bmm or torch.func.vmap over stacked weights where each has an input of its own.",
+        "with view; torch.bmm or torch.func.vmap over stacked weights where each has another input.",
     )
 
 

@@ -52,7 +52,7 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     rows = kernels.rows[chosen]
     when = trace.when(rows)
     yield Finding(
-        title=f"{percent(part)} of the kernels' time computes activations a second time",
+        title=f"{percent(part)} of the compute kernels' time computes activations a second time",
         severity="info",
         confidence="high",
         stretches=when,

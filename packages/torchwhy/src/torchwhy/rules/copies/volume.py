@@ -62,8 +62,8 @@ def dtod_volume(trace: Trace, *, share: float = 0.05, bytes_per_step: float = 1e
         stretches=when,
         window=trace.window,
         evidence=_by_operator(trace, rows, operator) or evidence(trace, rows),
-        cause=f"{'The operators in the evidence' if (operator >= 0).any() else 'These kernels and copies'} write out "
-        "what is in memory already, in another place or layout." + caveat(trace),
+        cause=f"{'The operators in the evidence' if (operator >= 0).any() else 'These kernels and copies'} write "
+        "data that are in memory already to another place or layout." + caveat(trace),
         fix=_fewer(trace, operator),
         linked=bool((operator >= 0).any()) and bool(len(events)),
     )

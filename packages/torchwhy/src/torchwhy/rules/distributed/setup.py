@@ -138,7 +138,7 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         window=trace.window,
         evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause="find_unused_parameters=True: DDP walks the autograd graph for parameters that get no gradient.",
-        fix="Set find_unused_parameters=False if all parameters get a gradient. If always the same parameters get "
-        "no gradient, static_graph=True finds them once.",
+        fix="Set find_unused_parameters=False if all parameters get a gradient. If the same parameters get no "
+        "gradient in each step, static_graph=True finds them in the first one.",
         linked=True,
     )

@@ -74,20 +74,20 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
             ),
         )
     elif not events.are(DATALOADER, rows).any():
-        cause = "An annotation of the program's own says so; what is inside of it isn't recorded."
+        cause = "The program's annotation says so; what runs inside it isn't recorded."
         fix = "Get the next batch in another process or thread while a step runs, as DataLoader(num_workers=4) does."
     else:
         longest = int(waited.max())
         rest = int(waited.sum()) - longest
         once = len(rows) >= 3 and longest > 3 * rest
         cause = (
-            f"One call of {len(rows)} takes most of it, as the first of a pass over the data does while workers start."
+            f"One call of {len(rows)} takes {percent(longest / (longest + rest))} of it, as the first of a pass over "
+            "the data does while workers start."
             if once
             else "The worker processes don't keep up: a batch takes longer to make than to use."
         )
         fix = (
-            "persistent_workers=True, if each pass over the data begins so; else look at what is particular to that "
-            "batch."
+            "persistent_workers=True, if each pass over the data begins like this; otherwise look into that batch."
             if once
             else "More workers (up to the processor's cores), a larger prefetch_factor, or cheaper samples: "
             "decode once and cache, smaller files, augmentation on the device."

@@ -81,6 +81,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     inner = trace.has_stacks and len(rows) > 0 and 2 * int(times[0]) >= lost.total
     if inner:  # what the program waits in says more than what called it
         calls = rows[:1]
+    if len(lost) == len(steps) == 1 and lost.starts[0] == steps[0].start and not len(rows) and not len(calls):
+        return  # the recording begins with it: it may be the profiler's start
     where = f"; longest stretch {duration_ns(lost.lengths.max())}"
     if len(calls):
         part = (trace.events.times_of(calls) & lost).total / lost.total
@@ -111,7 +113,7 @@ def _cause(trace: Trace, *, house: bool) -> str:
     if trace.has_stacks:
         return "Python code outside of any operator; the frames in the evidence say which."
     return (
-        "Python computes, reads or writes files, prints, collects garbage, sleeps, or waits for threads of its own "
+        "Python computes, reads or writes files, prints, collects garbage, sleeps, or waits for its other threads "
         "(whose operators are recorded with profile_all_threads only); the profiler doesn't see it."
     )
 
@@ -123,7 +125,7 @@ def _fix(trace: Trace, calls: Int32, *, house: bool) -> str:
         return "Log, save and evaluate every N steps, or in another thread or process."
     move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"
     if trace.has_stacks:
-        return f"Move that code off the loop: {move}, or every N-th step."
+        return f"Move that code off the loop, {move}, or make it cheaper."
     return (
         "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks (torchwhy "
         f"profile --stacks). Then move it {move}, or do it every N-th step."

@@ -129,7 +129,7 @@ def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other
         stretches=trace.gpu.busy.clip(window.start, window.end),
         window=window,
         evidence=evidence(trace, trace.gpu.kernels),
-        cause=f"A new launch finds {found.queue:.0f} others queued (median): the host is ahead of the device."
+        cause=f"{found.queue:,.0f} launches are queued when a new one is made (median): the device has work waiting."
         if found.queue >= queue
         else "CUDA graphs bring much work with one launch.",
         fix="Make the kernels faster; less work on the host gains nothing.",

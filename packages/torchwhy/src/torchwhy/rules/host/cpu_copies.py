@@ -43,7 +43,7 @@ _FIXES: Final = (
 _ANY_COPY: Final = "Keep one dtype and one layout all the way; write into tensors made once."
 _HALVES: Final = (
     "Convert between 16 and 32 bits once, not in every step. Where autocast does it, of weights and inputs in every "
-    "pass, that is its price: a model converted once (model.bfloat16()) has none."
+    "pass, a model converted once (model.bfloat16()) avoids it."
 )
 
 
@@ -76,14 +76,14 @@ def cpu_copies(
     part = min(window.share(taken), spent / 1000 / window.us if window.us else 0.0)
     if not total or spent < share * total or part < of_window:
         return
-    asked = _asked_by(trace, chosen, times)
+    asked, share_asked = _asked_by(trace, chosen, times)
     yield Finding(
         title=f"Copies take {percent(spent / total)} of the operators' time on the CPU, {percent(part)} of the window",
         confidence="high",
         time_us=part * window.us,
         window=window,
         evidence=by_shape(trace, chosen, times),
-        cause=f"Most of it is asked for by {asked}."
+        cause=f"{percent(share_asked)} of that time is asked for by {asked}."
         if asked
         else "Tensors are converted or brought into another layout.",
         fix=_HALVES
@@ -127,8 +127,8 @@ def _halves(trace: Trace, rows: Int32, times: Int64) -> bool:
     return bool(times[longest][mixed].sum() * 2 > times[longest].sum())
 
 
-def _asked_by(trace: Trace, rows: Int32, times: Int64) -> str:
-    """The operator that asks for most of these copies, by their time, or "" where none stands out."""
+def _asked_by(trace: Trace, rows: Int32, times: Int64) -> tuple[str, float]:
+    """The operator that asks for more than half of these copies, and its share of their time; "" where none does."""
     spent: dict[str, int] = {}
     for i in np.argsort(-times, kind="stable")[:200].tolist():
         above = [a for a in trace.ancestors(int(rows[i])) if trace.events.kind[a] == Kind.OPERATOR]
@@ -137,4 +137,5 @@ def _asked_by(trace: Trace, rows: Int32, times: Int64) -> str:
         name = trace.name(asking[-1])
         spent[name] = spent.get(name, 0) + int(times[i])
     best = max(spent, key=lambda name: spent[name], default="")
-    return best if best and spent[best] * 2 > sum(spent.values()) else ""
+    share = spent[best] / max(sum(spent.values()), 1) if best else 0.0
+    return (best, share) if share > 0.5 else ("", 0.0)

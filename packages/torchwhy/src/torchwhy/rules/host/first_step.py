@@ -23,7 +23,7 @@ from torchwhy.trace.model.steps import Step, main_phase
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration, duration_ns, shortened
 
-__all__ = ["first_step_cold"]
+__all__ = ["first_step_cold", "has_cold_first_step"]
 
 _WARM: Final = 3
 """Rounds after which a program is warm."""
@@ -48,8 +48,9 @@ def first_step_cold(
 
     Sees: a first recorded step 1.3 times as long as the median of the others and 1.15 times as long as any of them;
     with a GPU, half of the difference must be the device's, idle or at work. If the others call less than half as many
-    operators, calls that set something up must take most of the difference. Where the program has no steps or they
-    don't tell: an annotation whose first operator comes ten times as late as in its later rounds, by 100 us or more.
+    operators, calls that set something up must take half of the difference, and their time is what counts. Where the
+    program has no steps or they don't tell: an annotation whose first operator comes ten times as late as the same one
+    in its later rounds, by 100 us or more.
 
     Costs: set-up that happens once: memory, library heuristics, loading of kernels, worker processes, compilation. It
     distorts averages over few steps.
@@ -61,7 +62,7 @@ def first_step_cold(
     Known problems: a program whose first step really is larger (a longer first batch, an epoch's start) looks the same.
     With two recorded steps the other one is the only measure.
     """
-    cold = _cold_step(trace, ratio, apart, least_us)
+    cold = _cold_step(trace)
     if cold is not None:
         late = _late_beginnings(trace, gap_ratio, min(gap_us, cold.excess / 5000))
         yield _finding(trace, cold, tuple(late[:2]))
@@ -89,15 +90,23 @@ class Cold:
         own, rest: its duration, and the median of the others', nanoseconds.
         excess: how much of the difference is its own, nanoseconds.
         alike: whether the others call about as many operators.
+        when: what the excess is a part of: the step, or where the others aren't alike, its set-up.
     """
 
     own: int
     rest: float
     excess: float
     alike: bool
+    when: Intervals
 
 
-def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Cold | None:
+def has_cold_first_step(trace: Trace) -> bool:
+    """Whether the first step is slower than the others, so that first-step-cold speaks of what is slow in it."""
+    return _cold_step(trace) is not None
+
+
+def _cold_step(trace: Trace) -> Cold | None:
+    ratio, apart, least_us = (first_step_cold.in_force[name] for name in ("ratio", "apart", "least_us"))
     steps = main_phase(trace.steps_found)
     own = [step.duration for step in steps]
     if len(steps) < 2 or own[0] < apart * max(own[1:]):
@@ -108,9 +117,13 @@ def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Col
     if own[0] < ratio * rest or excess < max(least_us * 1000, (own[0] - rest) / 2):
         return None
     alike = bool(work[0] <= 2 * np.median(work[1:]))
-    if not alike and _set_up(trace, steps[0]) * 2 <= excess:
-        return None
-    return Cold(own[0], rest, excess, alike)
+    when = Intervals.union([steps[0].start], [steps[0].end])
+    if not alike:
+        when = _set_up(trace, steps[0])
+        if when.total * 2 <= excess:
+            return None
+        excess = min(excess, when.total)
+    return Cold(own[0], rest, excess, alike, when)
 
 
 def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
@@ -119,13 +132,15 @@ def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
     is_warm = (steps[0].number or 0) >= _WARM
     first, usual = duration_ns(cold.own), duration_ns(cold.rest)
     others = f"the others {usual} (median of {len(steps) - 1})" if len(steps) > 2 else f"the other one {usual}"
-    fewer = "" if cold.alike else " The other steps call far fewer operators, so their times are no measure."
+    fewer = (
+        "" if cold.alike else " Only this set-up counts here: the other steps call less than half as many operators."
+    )
     return Finding(
         title=f"The first step takes {first}, {others}",
         most="low" if is_warm else "medium",
         confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
         time_us=cold.excess / 1000,
-        stretches=Intervals.union([steps[0].start], [steps[0].end]),
+        stretches=cold.when,
         window=trace.window,
         evidence=(*late, *evidence(trace, rows, times=times, note="longer than in the other steps"))
         or evidence(trace, [steps[0].row] if steps[0].row >= 0 else [])
@@ -156,10 +171,17 @@ def _late_beginnings(trace: Trace, ratio: float, least_us: float) -> list[Eviden
         inside = (after < len(lane)) & (events.ts[lane[np.minimum(after, len(lane) - 1)]] < events.end[same])
         if not inside.all():
             continue
-        delay = events.ts[lane[after]] - events.ts[same]
+        first = events.name[lane[after[0]]]
+        alike = lane[events.name[lane] == first]  # a round that begins with something else is no measure
+        after = np.searchsorted(events.ts[alike], events.ts[same])
+        after = np.minimum(after, len(alike) - 1)
+        inside = (events.ts[alike[after]] >= events.ts[same]) & (events.ts[alike[after]] < events.end[same])
+        delay = (events.ts[alike[after]] - events.ts[same])[inside]
+        if len(delay) < 2:
+            continue
         rest = float(np.median(delay[1:]))
         if delay[0] - rest >= least_us * 1000 and delay[0] >= ratio * max(rest, 1.0):
-            note = f"until its first operator; {duration_ns(rest)} in later rounds"
+            note = f"until its first operator; {duration_ns(rest)} until the same one in later rounds (median)"
             found += evidence(trace, same[:1], times=delay[:1], note=note)
     return sorted(found, key=lambda item: -(item.time_us or 0.0))
 
@@ -181,12 +203,12 @@ def _first_calls(trace: Trace, step: Step) -> str:
     return ", ".join(f"{events.texts[int(names[i])]} {duration_ns(spent[i])}" for i in best)
 
 
-def _set_up(trace: Trace, step: Step) -> int:
-    """How long a step spends on set-up: launches of a millisecond, allocation, loading, compilation."""
+def _set_up(trace: Trace, step: Step) -> Intervals:
+    """When a step sets something up: launches of a millisecond, allocation, loading, compilation."""
     events = trace.events
     rows = np.concatenate((_long_calls(trace), events.rows(Kind.OVERHEAD)))
     times = events.times_of(rows) | trace.derived(compiling)
-    return times.clip(step.start, step.end).total
+    return times.clip(step.start, step.end)
 
 
 def _why_cold(trace: Trace, step: Step, *, is_warm: bool) -> str:
@@ -208,12 +230,12 @@ def _why_cold(trace: Trace, step: Step, *, is_warm: bool) -> str:
     calls = _first_calls(trace, step)
     if seen:
         first = " and ".join(seen)
-        return f"{first[0].upper()}{first[1:]}; that happens once.{f' Longest calls: {calls}.' if calls else ''}"
+        return f"{first[0].upper()}{first[1:]}.{f' Longest calls: {calls}.' if calls else ''}"
     if calls:
         return f"Calls that take so long only the first time: {calls}."
     if is_warm:
         return (
             f"The program had run {step.number} steps before it, so it isn't cold: the start of the profiler, or "
-            "another program, probably slowed it."
+            "another program, slowed it."
         )
-    return "Set-up that happens once: workspaces, library heuristics, loading of kernels, caches."
+    return "Set-up in the first calls: workspaces, library heuristics, loading of kernels, caches."

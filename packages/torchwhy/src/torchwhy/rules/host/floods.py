@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -21,9 +22,18 @@ from torchwhy.trace.meaning.operators import BACKWARD, LOCAL_SCALAR, NUMBER_READ
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import Groups
-from torchwhy.wording import duration_ns, percent, shortened
+from torchwhy.wording import counted, duration_ns, percent, shortened
 
 __all__ = ["dispatch_flood"]
+
+_HELD_UP: Final = 10
+"""A call that takes so many times as long as the median of its operator waits for something else."""
+
+_VECTORS: Final = (
+    "put the items into one tensor with a batch dimension and call it once; torch.vmap or torch._foreach_* do so"
+)
+_BATCH: Final = f"{_VECTORS[0].upper()}{_VECTORS[1:]} for lists; torch.compile fuses what must stay a loop."
+_LOOP: Final = f"If it is a loop over items, {_VECTORS} for lists."
 
 
 @rule("B4", "dispatch-flood", source="1000 calls as in TraceLens; `# Calls` of the profiler's table", frees="host")
@@ -56,7 +66,8 @@ def dispatch_flood(
     enough = per_step * steps if steps else 1000
     spent, usual = calls.sum(events.dur[rows]), calls.median(events.dur[rows])
     often = np.flatnonzero((counts >= max(enough, per_step)) & (usual < short_us * 1000))
-    same = np.isin(which, often)
+    ordinary = events.dur[rows] <= np.maximum(_HELD_UP * usual[which], short_us * 1000)
+    same = np.isin(which, often) & ordinary
     reach = _reach(trace, rows[same])
     taken = Intervals.union(*reach).clip(window.start, window.end)
     lost = at_stake(trace, taken)
@@ -64,27 +75,24 @@ def dispatch_flood(
     if not len(often) or part < share:
         return
     best = int(often[spent[often].argmax()])
-    best_row, count = int(rows[calls.first[best]]), int(counts[best])
-    name = trace.name(best_row)
-    others = f" and {len(often) - 1} other" + ("s" if len(often) > 2 else "") if len(often) > 1 else ""
-    rate = f"{count / steps:,.0f} x per step" if steps else f"{count:,} x"
-    waiting = "the device waits" if trace.has_gpu else "that takes"
-    each = duration_ns(usual[best])
+    best_row = int(rows[calls.first[best]])
+    what = shortened(trace.name(best_row), 30)
+    what = f"{what} and {counted(len(often) - 1, 'other')} are" if len(often) > 1 else f"{what} is"
+    count = int(counts[often].sum())
+    rate = f"{count / steps:,.0f} times per step" if steps else f"{count:,} times"
+    waiting = "the device waits meanwhile for" if trace.has_gpu else "that takes"
+    each = duration_ns(float(np.median(events.dur[rows[same]])))
     yield Finding(
-        title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {percent(part)} of the time",
+        title=f"{what} called {rate} for {each} each (median); {waiting} {percent(part)} of the time",
         confidence="medium",
         stretches=taken,
         window=window,
         evidence=evidence(trace, rows[same], times=lost.overlap(*reach)),
-        cause="The program calls it for one item after another, and not once for all of them.",
-        fix=_flood_fix(trace, best_row),
-    )
-
-
-def _flood_fix(trace: Trace, row: int) -> str:
-    return advice_for_loops(trace.name(row)) or (
-        "Put the items into one tensor with a batch dimension and call it once; torch.vmap or torch._foreach_* do so "
-        "for lists; torch.compile fuses what must stay a loop."
+        cause="The program calls it for one item after another, where one call could take all of them."
+        if len(often) == 1
+        else "A loop over items, or a computation in many small operators.",
+        fix=advice_for_loops(trace.name(best_row))
+        or (_BATCH if len(often) == 1 else f"torch.compile fuses them. {_LOOP}"),
     )
 
 

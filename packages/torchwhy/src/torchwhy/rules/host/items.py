@@ -84,7 +84,7 @@ def item_per_step(
             stretches=reading,
             window=window,
             evidence=evidence(trace, free),
-            cause="Python goes over a tensor's elements one by one; each is read by operators of its own.",
+            cause="Python goes over a tensor's elements one by one; each is read by separate operators.",
             fix="Read all values at once with .tolist(), or compute on whole tensors (comparisons, torch.where, "
             "torch.bincount).",
             linked=True,

@@ -8,12 +8,14 @@ import numpy as np
 
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.first_step import has_cold_first_step
 from torchwhy.rules.host.queue import FULL
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import otherwise_engaged
 from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import kernel_launches, launch_queues
 from torchwhy.trace.derived.steady_state import steady_device_window
+from torchwhy.trace.model.steps import main_phase
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration_ns
 
@@ -43,6 +45,8 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     rows = trace.derived(kernel_launches)
     rows = rows[~np.isin(rows, trace.links.graph_launches)]  # those take as long as they have nodes
     rows = rows[(events.dur[rows] > long_us * 1000) & trace.in_steps(rows) & (events.ts[rows] >= window.start)]
+    if has_cold_first_step(trace):
+        rows = rows[events.ts[rows] >= main_phase(trace.steps_found)[1].start]
     full = [queue.launches[queue.depth >= FULL] for queue in trace.derived(launch_queues)]
     rows = rows[~np.isin(rows, np.concatenate(full))] if full else rows
     idle = trace.derived(idle_time) - trace.derived(otherwise_engaged)
@@ -56,7 +60,9 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     first = _first_uses(trace, rows)
     once = first * 2 >= len(rows)
     if once:
-        cause = f"{first} of {len(rows)} are the first use of their kernel in the trace: its code is loaded then."
+        which = "Each of them" if first == len(rows) else f"{first} of {len(rows)}"
+        which = "It" if len(rows) == 1 else which
+        cause = f"{which} launches a kernel for the first time in the trace: its code is loaded then."
         fix = "Warm up with the same shapes before recording, or set CUDA_MODULE_LOADING=EAGER."
     else:
         cause = "The thread was held up: by another thread, by the processor's other work, or in the driver."
@@ -67,7 +73,10 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         confidence="medium",
         stretches=events.times_of(rows).clip(window.start, window.end),
         window=window,
-        evidence=(*evidence(trace, rows, times=lost, limit=3), *evidence(trace, kernels, limit=2, note="launched so")),
+        evidence=(
+            *evidence(trace, rows, times=lost, limit=3),
+            *evidence(trace, kernels, limit=2, note="launched by it"),
+        ),
         cause=cause,
         fix=fix,
     )

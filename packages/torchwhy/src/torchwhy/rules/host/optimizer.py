@@ -84,7 +84,7 @@ def optimizer_for_loop(
         window=window,
         evidence=evidence(trace, rows, note="on the host")
         + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
-        cause="Each parameter has several operators of its own.",
+        cause="Several operators are called for each parameter.",
         fix=_at_once(name, on_device=on_device),
         linked=loop,
     )

@@ -130,23 +130,24 @@ def _in_stretches(
     rows, times = host_during(trace, int(long_.starts[longest]), int(long_.ends[longest]))
     frames = evidence(trace, rows, times=times, note="during the longest stretch") if trace.has_stacks else ()
     calls = main_calls(trace, long_)
-    mostly = f"mostly in {called_name(trace.name(int(calls[0])))}, " if len(calls) else ""
+    part = (trace.events.times_of(calls) & long_).total / long_.total if len(calls) else 0.0
+    inside = f"{percent(part)} of that in {called_name(trace.name(int(calls[0])))}, " if part else ""
     alone = (
-        f" {duration_ns(once.total)} in {counted(len(once), 'other long stretch', 'other long stretches')} that came "
-        "once are not counted."
+        f" {duration_ns(once.total)} in {counted(len(once), 'other long stretch', 'other long stretches')} that did "
+        "not come back are not counted."
         if len(once)
         else ""
     )
     return Finding(
-        title=f"{percent(share)} of the time passes in Python between operators, {mostly}{len(long_)} times "
+        title=f"{percent(share)} of the time passes in Python between operators, {inside}{len(long_)} times "
         f"{duration_ns(float(np.median(long_.lengths)))} (median)",
         confidence="medium",
         stretches=usual.when,
         window=usual.window,
         evidence=(*evidence(trace, calls), *python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
-        cause="In long stretches without operators Python computes, reads or writes files, or waits for threads of its "
-        "own, whose operators are recorded with profile_all_threads only. They come back between the same operators, "
-        "so they are hardly set-up." + alone,
+        cause="In long stretches without operators Python computes, reads or writes files, or waits for its other "
+        "threads, whose operators are recorded with profile_all_threads only. They come back between the same "
+        "operators, so they are hardly set-up." + alone,
         fix=advice_on_calls(trace, calls)
         or (
             ""

@@ -75,7 +75,7 @@ def small_batches(
         stretches=whole,
         window=window,
         evidence=evidence(trace, chosen),
-        cause="The batch is so small that a step is the overhead of its calls, which a larger batch pays once.",
+        cause="The batch is so small that a step is the overhead of its calls; a larger batch needs no more calls.",
         fix="Use a larger batch size, such as DataLoader(..., batch_size=32), and adapt the learning rate.",
     )
 

@@ -16,7 +16,7 @@ from torchwhy.trace.derived.step_differences import longer_in, operators_in, unh
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.steps import Step, main_phase
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import duration, duration_ns
+from torchwhy.wording import duration, duration_ns, percent
 
 __all__ = ["step_tail"]
 
@@ -99,8 +99,10 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
         )
     if outside:
         return (
-            "Most of it lies outside of any operator: Python, files, garbage collection, or waiting.",
-            "Log, save and collect garbage less often or in another thread; record_function shows which code it is.",
+            f"{percent(1 - explained / excess)} of it lies outside of any operator: Python, files, garbage collection, "
+            "or waiting.",
+            "Log, save and collect garbage in fewer steps or in another thread; record_function shows which code it "
+            "is.",
             False,
         )
     if abs(count[0] - usual) <= 0.02 * count[0]:

@@ -8,7 +8,7 @@ from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.rule import rule
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, size_text
+from torchwhy.wording import counted, percent, size_text
 
 __all__ = ["huge_trace", "repaired_file"]
 
@@ -87,7 +87,7 @@ def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_00
     if steps > 3:
         advice.append(f"record 1 to 3 steps instead of {steps} (schedule(..., active=3))")
     if frames * 2 > len(trace):
-        advice.append("leave out with_stack, which makes most of the events")
+        advice.append(f"leave out with_stack, which makes {percent(frames / len(trace))} of the events")
     if counts[Kind.MEMORY] * 10 > len(trace):
         advice.append("leave out profile_memory")
     fix = "; ".join(advice) or "record a shorter part of the program"

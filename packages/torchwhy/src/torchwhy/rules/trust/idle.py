@@ -8,6 +8,7 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.launch_gaps import time_of
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.gaps import device_window, giant_gap
 from torchwhy.trace.derived.host_activity import host_during
@@ -47,13 +48,13 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     rest = window.end - window.start - when.total
     busy = trace.gpu.busy.clip(window.start, window.end).total
     place = (
-        "before the first work"
+        " before the first work"
         if start == window.start
-        else "after the last work"
+        else " after the last work"
         if int(when.ends[-1]) == window.end
-        else "between two pieces of work"
+        else ""
     )
-    elsewhere = f"; of the rest the device is idle for {percent(1 - busy / rest)}" if rest > 0 else ""
+    elsewhere = f"; of the rest {percent(1 - busy / rest)} is idle" if rest > 0 else ""
     queued = trace.derived(work_queued) & when
     host = when - queued
     rows, times = (
@@ -61,8 +62,7 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     )
     cause = _cause(host, queued)
     yield Finding(
-        title=f"One gap of {duration_ns(when.total)} {place} is {percent(part)} of "
-        f"{duration_ns(window.end - window.start)}{elsewhere}",
+        title=f"One gap of {duration_ns(when.total)}{place} is {percent(part)} of {time_of(trace, window)}{elsewhere}",
         severity="info",
         confidence="high",
         stretches=when,

@@ -44,9 +44,9 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
     asked = ", ".join(sorted(trace.info.flags & {"with_stack", "record_shapes", "profile_memory", "with_modules"}))
     kinds = (Kind.PYTHON, Kind.OPERATOR, Kind.RUNTIME, Kind.MEMORY)
     yield Finding(
-        title=f"{percent(python / host)} of the host's events are Python frames: host times are longer than usual"
+        title=f"{percent(python / host)} of the host's events are Python frames: recording them lengthens host times"
         if python
-        else "Stacks, shapes and memory were recorded: host times are longer than usual",
+        else "Stacks, shapes and memory were recorded: recording them lengthens host times",
         severity="info",
         confidence="medium",
         window=trace.window,

@@ -129,7 +129,7 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
         title, cause = "Nothing of a program was recorded", "The file holds no operator, no call and no kernel."
         fix = "Let the profiled part of the program run at least one step: with a schedule, call step() often enough."
     elif found.processor_only:
-        title, cause, fix = "The program ran on the CPU", "The file lists the machine's GPUs: there is none.", ""
+        title, cause, fix = "The program ran on the CPU", "The file's list of the machine's GPUs is empty.", ""
     else:
         title = f"No work of the {names[0]} was recorded"[:118] if names else "No work of a GPU was recorded"
         cause = "Either the program ran on the CPU, or the GPU's activity was not recorded: the file fits both."
@@ -184,7 +184,7 @@ def operators_missing(trace: Trace) -> Iterator[Finding]:
             window=window,
             evidence=(),
             cause="The processor's activity was not recorded, or the operators were taken out of the file; or the "
-            "recorded threads called none.",
+            "recorded threads didn't call any.",
             fix="Record with activities=[ProfilerActivity.CPU, ...]; threads that the program starts need "
             "experimental_config=_ExperimentalConfig(profile_all_threads=True).",
             linked=True,
@@ -256,10 +256,10 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     if len(early) > share * len(work) and len(known):
         kernels = int(np.count_nonzero(events.kind[early] == Kind.KERNEL))
         lag = max(int(events.ts[known[0]] - events.ts[early].min()), 0)
-        only = f"; for {duration_ns(lag)} nothing else ran" if lag else ""
+        only = f"; for {duration_ns(lag)} nothing else runs" if lag else ""
         behind = int((events.ts[known] - events.ts[links.launch[links.launch >= 0]]).max())
         yield Finding(
-            title=f"{counted(kernels, 'kernel was', 'kernels were')} launched before recording began{only}",
+            title=f"The recording begins with {counted(kernels, 'kernel')} launched before it{only}",
             severity="info",
             confidence="high",
             window=trace.window,
@@ -344,7 +344,7 @@ def sampled_trace(trace: Trace) -> Iterator[Finding]:
         window=trace.window,
         evidence=evidence(trace, links.launches, limit=3),
         cause=f"The ids of successive recorded calls are {links.stride:,.0f} apart on average; in whole recordings "
-        f"they are 1 to {WHOLE:.0f} apart, since calls that are never recorded take ids, too.",
+        f"they are 1 to {WHOLE:.0f} apart, since calls that aren't recorded take ids, too.",
         fix="Believe names and shares, not gaps, counts and steps; for those record a short window whole.",
     )
 
