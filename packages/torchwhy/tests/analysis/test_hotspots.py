@@ -64,7 +64,7 @@ def test_the_peak_of_the_memory_names_its_operator():
         MemoryPeak("GPU 0", 3_000_000, 4_000_000, False, 30, "aten::addmm", "train.py(7): step"),
     )
     words = " ".join(shown(report_on(story)).split())
-    assert "Memory of the GPU 0: at most 3.00 MB allocated (4.00 MB reserved), reached in aten::addmm at" in words
+    assert "Memory of GPU 0 peaks at 3.00 MB allocated (4.00 MB reserved), in aten::addmm at" in words
 
 
 def test_what_computes_is_listed_where_nothing_is_wrong():

@@ -6,7 +6,7 @@ from tests.analysis.programs import computing, no_events, on_cpu, overhead, repo
 from tests.present.documents import shown
 
 HEALTHY = "2 rules looked and found nothing that asks to be changed."
-NO_HELP = "2 rules looked, and none can tell from this recording what to change about that."
+NO_HELP = "2 rules looked and found no cause of that in this recording."
 STACKS = "Python stacks (torchwhy profile --stacks)"
 
 

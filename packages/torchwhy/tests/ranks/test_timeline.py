@@ -130,7 +130,7 @@ def test_a_damaged_trace_leaves_no_file(tmp_path):
     folder = write_job(tmp_path / "job", 2)
     text = (folder / "rank1.json").read_text()
     (folder / "rank1.json").write_text(text[: len(text) // 2])
-    with pytest.raises(TraceError, match=r"rank1.json .*its events cannot be written anew"):
+    with pytest.raises(TraceError, match=r"rank1.json .*its events cannot be rewritten"):
         merge_ranks(load_job(folder), tmp_path / "merged.json")
     assert [path.name for path in tmp_path.iterdir()] == ["job"]
 

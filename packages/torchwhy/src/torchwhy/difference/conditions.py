@@ -102,7 +102,7 @@ def _program(likeness: Likeness) -> Iterator[str]:
         share = percent(likeness.operators)
         yield f"A and B have {share} of operators in common: step times compare only if both compute the same."
     elif likeness.share is None:
-        yield "Whether A and B are one program can't be told: too few operators were recorded."
+        yield "It is unknown whether A and B are one program: too few operators were recorded."
     if likeness.what == "labels":
         share = percent(likeness.operators or 0.0)
         names = enumeration([*likeness.labels[:4], *(["others"] if len(likeness.labels) > 4 else [])])

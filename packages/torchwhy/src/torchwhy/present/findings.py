@@ -116,4 +116,4 @@ def nothing_found(kind: VerdictKind, rules: int, *, with_stacks: bool) -> str:
             " Python stacks (torchwhy profile --stacks), or torch.profiler.record_function around parts of the program,"
             " would show which code it is."
         )
-    return f"{looked} looked, and none can tell from this recording what to change about that.{hint}"
+    return f"{looked} looked and found no cause of that in this recording.{hint}"

@@ -202,8 +202,9 @@ def memory_lines(peaks: tuple[MemoryPeak, ...]) -> tuple[Text, ...]:
 
 
 def _memory(peak: MemoryPeak) -> str:
-    where = f", reached in {peak.operator}" if peak.operator else ""
+    device = "the CPU" if peak.device == "CPU" else peak.device
+    where = f", in {peak.operator}" if peak.operator else ""
     where += f" at {line_of(peak.line)}" if peak.line else ""
-    what = "above the least recorded" if peak.counted else "allocated"
+    what = "above the lowest recorded" if peak.counted else "allocated"
     reserved = f" ({size_text(peak.reserved_bytes)} reserved)" if peak.reserved_bytes else ""
-    return f"Memory of the {peak.device}: at most {size_text(peak.allocated_bytes)} {what}{reserved}{where}."
+    return f"Memory of {device} peaks at {size_text(peak.allocated_bytes)} {what}{reserved}{where}."

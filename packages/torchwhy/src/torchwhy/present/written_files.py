@@ -40,7 +40,7 @@ def exported_trace(export: Export) -> Document:
         notes.append(f"{many} earlier than in the trace, by {duration(export.clipped_us)} in all, so that they nest.")
     if export.moved:
         notes.append(
-            f"{counted(export.moved, 'event has', 'events have')} a row of their own, since they overlap others partly."
+            f"{counted(export.moved, 'event has', 'events have')} separate rows, since they overlap others partly."
         )
     if export.left_out:
         notes.append(f"{counted(export.left_out, 'event is', 'events are')} left out: their times cannot be true.")

@@ -284,7 +284,7 @@ class _Text:
                 return value
 
     def fail(self, why: str = "is not JSON") -> Any:
-        raise TraceError(f"{self._name} {why}: its events cannot be written anew")
+        raise TraceError(f"{self._name} {why}: its events cannot be rewritten")
 
     def _grow(self) -> bool:
         chunk = next(self._chunks, b"")
