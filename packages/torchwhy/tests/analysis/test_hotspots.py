@@ -8,6 +8,8 @@ from tests.traces import Story
 from torchwhy.analysis.critical_path import critical_parts
 from torchwhy.analysis.hotspots import LabelTime, OperatorTime, label_times, module_times, operator_times
 from torchwhy.analysis.memory_peak import MemoryPeak, memory_peaks
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import diagnose
 
 
 def forward_and_backward():
@@ -54,6 +56,25 @@ def test_labels_are_told_beside_the_breakdown():
         report_on(labelled())
     )
     assert "Time by label" not in shown(report_on(computing()))
+
+
+def test_labels_are_not_called_modules():
+    story = Story(gpu=None)
+    story.step(0, 0, 1000)
+    story.note("forward", 5, 200)
+    story.op("aten::addmm", 20, 100)
+    trace = story.trace()
+    report = describe(trace, diagnose(trace), "trace.json.gz", thorough=True)
+    drawn = shown(report, verbose=True)
+    assert "Time by label and in its backward pass\n  label " in drawn
+    assert "Time by module" not in drawn
+
+
+def test_a_label_around_everything_is_left_to_the_full_view():
+    story = labelled()
+    story.note("everything", 0, 1000)
+    assert "everything" not in shown(report_on(story))
+    assert "everything" in shown(report_on(story), verbose=True)
 
 
 def test_the_peak_of_the_memory_names_its_operator():

@@ -76,7 +76,7 @@ def explanation(report: TraceReport) -> Document:
             findings,
             *_computing(report),
             *communication_table(report.communication, report.window.duration_us),
-            *module_table(report.modules or ()),
+            *module_table(report.modules or (), report.labels),
             *critical_path_table(report.critical_path or ()),
             rule_outcomes(report.ran, report.muted, report.failed),
             *((CALL_FOR_RULES,) if report.findings else ()),

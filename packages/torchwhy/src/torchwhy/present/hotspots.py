@@ -127,22 +127,27 @@ def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ..
     return (Table(columns, rows, title, noun=("label", "labels"), when=when),) if cells else ()
 
 
-def module_table(modules: tuple[ModuleTime, ...]) -> tuple[Table, ...]:
-    """Return the time by module, the backward pass charged to the module that made it."""
+def module_table(modules: tuple[ModuleTime, ...], labels: tuple[LabelTime, ...] = ()) -> tuple[Table, ...]:
+    """Return the time by module, the backward pass charged to the module that made it.
+
+    In a recording without modules the program's labels stand for them, and are called labels.
+    """
+    what = "label" if {row.path for row in modules} & {label.name for label in labels} else "module"
     on_gpu = any(module.device_us for module in modules)
     longest = max((_longest(row) for row in modules), default=0.0)
     rows = sorted(modules, key=lambda row: -_longest(row))[:_ALL_MODULES]
     rows = [row for row in rows if _longest(row) >= _PART * longest]
     left = len(modules) - len(rows)
-    told = f"{counted(left, 'shorter module')} left out: torchwhy explain --table modules has all of them."
+    told = f"{counted(left, f'shorter {what}')} left out: torchwhy explain --table modules has all of them."
     cells: list[tuple[Cell, ...]] = []
     for row, line in zip(rows, _lines([row.line for row in rows]), strict=True):
         times = [row.host_us, row.backward_host_us, *((row.device_us, row.backward_device_us) if on_gpu else ())]
         cells.append((File(row.path), f"{row.calls:,}", *map(duration, times), *line))
     gpu = ("GPU work", "GPU backward") if on_gpu else ()
-    columns = (Column("module"), *_number("calls", "host", "its backward", *gpu), *_at(rows))
+    columns = (Column(what), *_number("calls", "host", "its backward", *gpu), *_at(rows))
     sentences = (told,) if left else ()
-    block = Table(columns, rows_of(cells, _MODULES), "Time by module", sentences, ("module", "modules"))
+    title = "Time by module" if what == "module" else "Time by label and in its backward pass"
+    block = Table(columns, rows_of(cells, _MODULES), title, sentences, (what, f"{what}s"))
     return (block,) if cells else ()
 
 
