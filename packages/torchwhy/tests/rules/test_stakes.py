@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.random_stories import build, stories
 from tests.rules.cases import FIRES, SILENT
+from tests.traces import Story
 from torchwhy.finding import severity_of
 from torchwhy.rules.catalogue import find_rule
 from torchwhy.rules.diagnose import diagnose
@@ -67,3 +68,13 @@ def test_stakes_of_random_programs(recipe):
     story = build(recipe)
     found = [*wrong(story.trace()), *wrong_while_a_device_computes(story)]
     assert not found, "\n".join(found)
+
+
+def test_room_in_a_queue_is_no_end_of_what_can_be_saved():
+    """Every launch waits 60 us for room; of ten kernels of 100 us five could take an eighth of that."""
+    story = Story()
+    for k in range(40):
+        name = "ampere_sgemm_128x64_nn" if k // 5 % 2 else "void at::native::add_kernel<float>(float*)"
+        story.kernel(name, 1000 + 100 * k, 100, launch_at=100 * k, launch_us=60)
+    (finding,) = (one for one in diagnose(story.trace()).findings if one.slug == "fp32-matmul-no-tc")
+    assert finding.time_us == pytest.approx(20 * 100 * 7 / 8, rel=1e-3)

@@ -15,7 +15,7 @@ import numpy as np
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.derived.gaps import Cause, giant_gap, idle_gaps
 from torchwhy.trace.derived.idle import closing_wait, idle_time
-from torchwhy.trace.derived.waits import device_waits
+from torchwhy.trace.derived.waits import device_waits, finishing_waits
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
@@ -89,11 +89,12 @@ def host_limits(trace: Trace) -> Limits:
 def device_limits(trace: Trace) -> Limits:
     """Less work on a device: no more than the host's next wait for it, and nothing if it runs dry before that.
 
-    After the host's last call the whole program waits for the device.
+    A wait for room in a queue leaves work in it, so that what isn't saved there may be saved by the next one. After the
+    host's last call the whole program waits for the device.
     """
     gaps, links, waits = trace.derived(idle_gaps), trace.links, trace.derived(device_waits)
     late = gaps.starts[gaps.of(Cause.HOST, Cause.CALL)]
-    starts, ends = _between(trace, np.concatenate((waits.ends, late)))
+    starts, ends = _between(trace, np.concatenate((trace.derived(finishing_waits).ends, late)))
     if np.count_nonzero(links.launch >= 0) < KNOWN * len(links.work):
         return Limits(starts, ends, ends - starts)
     waited = (waits & trace.gpu.busy) | _after_the_host(trace)

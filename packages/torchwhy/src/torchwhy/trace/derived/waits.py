@@ -16,7 +16,7 @@ from torchwhy.trace.model.intervals import Intervals
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Waits", "device_waits", "host_waits"]
+__all__ = ["Waits", "device_waits", "finishing_waits", "host_waits"]
 
 BLOCKED_NS: Final = 50_000
 """A launch that takes longer waits for room in the queue of its stream."""
@@ -82,8 +82,19 @@ def device_waits(trace: Trace) -> Intervals:
     """
     events, launches = trace.events, trace.links.launches
     blocked = launches[(events.dur[launches] >= BLOCKED_NS) & (trace.links.work_count[launches] > 0)]
-    freed = events.of(DEVICE_FREE)  # the driver gives memory back when the device has finished
-    rows = np.concatenate((_waiting(trace), blocked, freed[events.dur[freed] >= BLOCKED_NS]))
+    return trace.derived(finishing_waits) | _while_busy(trace, blocked)
+
+
+def finishing_waits(trace: Trace) -> Intervals:
+    """Those of `device_waits` that end when the device has finished: what waited for room in a queue is left out."""
+    events, freed = trace.events, trace.events.of(DEVICE_FREE)
+    # The driver gives memory back when the device has finished.
+    return _while_busy(trace, np.concatenate((_waiting(trace), freed[events.dur[freed] >= BLOCKED_NS])))
+
+
+def _while_busy(trace: Trace, rows: Int32) -> Intervals:
+    """The times of those calls during which a device worked."""
+    events = trace.events
     busy = trace.gpu.busy.overlap(events.ts[rows], events.end[rows]) > 0
     found: Intervals = events.times_of(rows[busy])
     return found
