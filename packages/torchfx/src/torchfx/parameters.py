@@ -24,7 +24,7 @@ from numbers import Real
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from torchfx.checks import callers_level, finite_number, number_text, whole_number
+from torchfx.checks import NUMBER, callers_level, finite_number, number_text, quantity, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
@@ -74,13 +74,6 @@ __all__ = [
 
 REQUIRED: Any = inspect.Parameter.empty
 BUTTERWORTH_Q = math.sqrt(0.5)
-NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
-UNIT_FACTORS: dict[str, dict[str, float]] = {
-    "Hz": {"Hz": 1.0, "kHz": 1000.0},
-    "ms": {"ms": 1.0, "s": 1000.0},
-    "s": {"s": 1.0, "ms": 1e-3},
-}
-"""By a parameter's unit: the units that a text may carry, and their factors. Any other unit stands for itself alone."""
 
 BAND_SYNONYMS = {
     "lowpass": ("low", "lp", "l"),
@@ -91,35 +84,6 @@ BAND_SYNONYMS = {
 """What `scipy.signal` accepts beside the full names of bands."""
 
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-
-def quantity(name: str, text: str, unit: str) -> tuple[float, str]:
-    """Return the number that a text such as "1.5kHz" means in a unit, and the unit the text carries, "" for none.
-
-    Args:
-        name: the parameter's, for the error.
-        text: a number, and a unit of the same quantity unless the number is in `unit`; letter case does not matter.
-        unit: "Hz", "ms", "s", "dB", ..., or "" for a plain number.
-
-    Raises:
-        ArgumentError: no number, or another unit.
-
-    Examples:
-        >>> quantity("cutoff", "1.5 kHz", "Hz")
-        (1500.0, 'kHz')
-        >>> quantity("cutoff", "3dB", "Hz")
-        Traceback (most recent call last):
-        torchfx.errors.ArgumentError: cutoff must be a number in Hz or kHz, got '3dB'
-    """
-    scales = UNIT_FACTORS.get(unit, {unit: 1.0})
-    found = NUMBER.fullmatch(text.strip())
-    written = found[2].lower() if found else "?"
-    carried = next((each for each in scales if each.lower() == written), None)
-    if found is None or (written and carried is None):
-        units = f" in {' or '.join(scales)}" if unit else ""
-        raise ArgumentError(f"{name} must be a number{units}, got {text!r}")
-    value = float(found[1]) * scales[carried or unit]
-    return (int(value) if value.is_integer() and "." not in found[1] else value), carried or ""
 
 
 class Declaration:

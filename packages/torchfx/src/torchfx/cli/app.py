@@ -14,7 +14,9 @@ from typing import Annotated, Final
 
 import typer
 
+from torchfx.checks import sample_rate
 from torchfx.cli.request import Request, takes_request
+from torchfx.errors import ArgumentError
 
 __all__ = ["app"]
 
@@ -26,6 +28,14 @@ EFFECTS: Final = "Filters and effects"
 LIVE: Final = "Sound devices"
 MORE: Final = "More"
 
+
+def _rate(text: str) -> float:
+    try:
+        return sample_rate(text)
+    except ArgumentError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 Form = Annotated[str, typer.Option("--format", help="text or json.")]
 Effects = Annotated[
     list[str],
@@ -35,7 +45,9 @@ SomeEffects = Annotated[
     list[str] | None,
     typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
 ]
-Rate = Annotated[float, typer.Option("--rate", "-r", help="Sample rate, Hz.")]
+Rate = Annotated[
+    float, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate, such as 48000 or 44.1kHz.", parser=_rate)
+]
 Block = Annotated[int, typer.Option("--block", help="Samples of a block.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, too.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")]
