@@ -29,15 +29,22 @@ from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
+    from typing_extensions import dataclass_transform
 
     Value: TypeAlias = float | Tensor
 else:
     Value = Any
 
+    def dataclass_transform(**how):  # for type checkers only; importing it takes longer than this module
+        return lambda cls: cls
+
+
 __all__ = [
     "BUTTERWORTH_Q",
     "Declaration",
+    "Declared",
     "Level",
     "PassZero",
     "Value",
@@ -1194,6 +1201,30 @@ def pass_zero(*, default: Any = REQUIRED, doc: str = "") -> Any:
 def window(*, default: Any = REQUIRED, doc: str = "") -> Any:
     """Declare a window of `scipy.signal.get_window`."""
     return WindowName(default, doc)
+
+
+# Type checkers want the functions spelled out here.
+@dataclass_transform(
+    eq_default=False,
+    field_specifiers=(
+        choice, count, curve, decibels, denominator, duration, flag, frequencies, frequency, gain_decibels,
+        impulse_response, level, matrix, milliseconds, number, output_rate, pass_zero, per_band, processor,
+        quality, recording, sample_rate, sections, shelf_slope, taps, window,
+    ),
+)  # fmt: skip
+class Declared:
+    """Base of what has declared parameters: type checkers derive constructors of subclasses from the declarations.
+
+    The attributes are defined here, since those of a subclass would be taken for parameters.
+    """
+
+    declarations: ClassVar[dict[str, Declaration]] = {}
+    """The declared parameters by name, in the order of the constructor."""
+
+    fs: float | None = None
+    _device: torch.device | None = None
+    _half: torch.dtype | None = None
+    _stamp: object = None
 
 
 def named(name: str, declaration: Any) -> Declaration:
