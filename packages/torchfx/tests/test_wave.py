@@ -55,7 +55,8 @@ def test_integers_are_scaled_to_full_scale(dtype, low, high):
         (torch.zeros(5), 0, SampleRateError, r"\(0, inf\) Hz, got 0"),
         (torch.zeros(5), float("nan"), SampleRateError, "got nan"),
         (torch.zeros(5), 10**400, SampleRateError, "got 1000"),
-        (torch.zeros(5), "44100", ArgumentTypeError, "got '44100'"),
+        (torch.zeros(5), "44100 baud", ArgumentError, "fs must be a number in Hz or kHz, got '44100 baud'"),
+        (torch.zeros(5), None, ArgumentTypeError, "fs must be a sample rate in Hz, got None"),
     ],
 )
 def test_bad_arguments_raise(ys, fs, error, message):
@@ -365,6 +366,14 @@ def test_a_resampled_sine_is_the_sine_at_the_other_rate(fs, rate, dtype):
 def test_what_lies_beyond_half_the_new_rate_is_removed():
     tone = torch.sin(2 * torch.pi * 10_000 * torch.arange(24_000, dtype=torch.float64) / 48_000)
     assert float(fx.Wave(tone, 48_000).resample(16_000).ys[0, 1000:-1000].abs().max()) < 1e-5
+
+
+def test_rates_are_read_from_texts():
+    wave = fx.Wave(torch.ones(1, 480), "48 kHz")
+    assert (wave.fs, wave.resample("44.1kHz").fs, len(wave.resample("24kHz"))) == (48_000, 44_100, 240)
+    with fx.sample_rate("8kHz"):
+        assert fx.filter.LoButterworth(1000)(torch.ones(1, 64)).shape == (1, 64)
+    assert fx.Stream(fx.effect.Gain(0.5), "22.05kHz", channels=1).fs == 22_050
 
 
 @pytest.mark.parametrize("frames", [2, 7, 100, 1001])

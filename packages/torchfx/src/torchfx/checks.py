@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from numbers import Integral, Real
 from typing import Any
 
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 
-__all__ = ["callers_level", "finite_number", "number_text", "sample_rate", "settled", "whole_number"]
+__all__ = [
+    "NUMBER",
+    "UNIT_FACTORS",
+    "callers_level",
+    "finite_number",
+    "number_text",
+    "quantity",
+    "sample_rate",
+    "settled",
+    "whole_number",
+]
+
+NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
+UNIT_FACTORS: dict[str, dict[str, float]] = {
+    "Hz": {"Hz": 1.0, "kHz": 1000.0},
+    "ms": {"ms": 1.0, "s": 1000.0},
+    "s": {"s": 1.0, "ms": 1e-3},
+}
+"""By a parameter's unit: the units that a text may carry, and their factors. Any other unit stands for itself alone."""
 
 PLAIN = frozenset((float, int))  # asked for first: asking an abstract class takes half a microsecond
 
@@ -54,8 +73,43 @@ def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None
     return number
 
 
+def quantity(name: str, text: str, unit: str) -> tuple[float, str]:
+    """Return the number that a text such as "1.5kHz" means in a unit, and the unit the text carries, "" for none.
+
+    Args:
+        name: the parameter's, for the error.
+        text: a number, and a unit of the same quantity unless the number is in `unit`; letter case does not matter.
+        unit: "Hz", "ms", "s", "dB", ..., or "" for a plain number.
+
+    Raises:
+        ArgumentError: no number, or another unit.
+
+    Examples:
+        >>> quantity("cutoff", "1.5 kHz", "Hz")
+        (1500.0, 'kHz')
+        >>> quantity("cutoff", "3dB", "Hz")
+        Traceback (most recent call last):
+        torchfx.errors.ArgumentError: cutoff must be a number in Hz or kHz, got '3dB'
+    """
+    scales = UNIT_FACTORS.get(unit, {unit: 1.0})
+    found = NUMBER.fullmatch(text.strip())
+    written = found[2].lower() if found else "?"
+    carried = next((each for each in scales if each.lower() == written), None)
+    if found is None or (written and carried is None):
+        units = f" in {' or '.join(scales)}" if unit else ""
+        raise ArgumentError(f"{name} must be a number{units}, got {text!r}")
+    value = float(found[1]) * scales[carried or unit]
+    return (int(value) if value.is_integer() and "." not in found[1] else value), carried or ""
+
+
 def sample_rate(value: Any) -> float:
-    """Return a sample rate in Hz, or raise; whole rates come back as int so that they print as people write them."""
+    """Return a sample rate in Hz, or raise; whole rates come back as int so that they print as people write them.
+
+    Args:
+        value: a number, or a text such as "44.1kHz".
+    """
+    if isinstance(value, str):
+        value = quantity("fs", value, "Hz")[0]
     if type(value) not in PLAIN and (isinstance(value, bool) or not isinstance(value, Real)):
         raise ArgumentTypeError(f"fs must be a sample rate in Hz, got {_shown(value)}")
     try:

@@ -24,20 +24,27 @@ from numbers import Real
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from torchfx.checks import callers_level, finite_number, number_text, whole_number
+from torchfx.checks import NUMBER, callers_level, finite_number, number_text, quantity, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
+    from typing_extensions import dataclass_transform
 
     Value: TypeAlias = float | Tensor
 else:
     Value = Any
 
+    def dataclass_transform(**how):  # for type checkers only; importing it takes longer than this module
+        return lambda cls: cls
+
+
 __all__ = [
     "BUTTERWORTH_Q",
     "Declaration",
+    "Declared",
     "Level",
     "PassZero",
     "Value",
@@ -74,13 +81,6 @@ __all__ = [
 
 REQUIRED: Any = inspect.Parameter.empty
 BUTTERWORTH_Q = math.sqrt(0.5)
-NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
-UNIT_FACTORS: dict[str, dict[str, float]] = {
-    "Hz": {"Hz": 1.0, "kHz": 1000.0},
-    "ms": {"ms": 1.0, "s": 1000.0},
-    "s": {"s": 1.0, "ms": 1e-3},
-}
-"""By a parameter's unit: the units that a text may carry, and their factors. Any other unit stands for itself alone."""
 
 BAND_SYNONYMS = {
     "lowpass": ("low", "lp", "l"),
@@ -91,35 +91,6 @@ BAND_SYNONYMS = {
 """What `scipy.signal` accepts beside the full names of bands."""
 
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-
-def quantity(name: str, text: str, unit: str) -> tuple[float, str]:
-    """Return the number that a text such as "1.5kHz" means in a unit, and the unit the text carries, "" for none.
-
-    Args:
-        name: the parameter's, for the error.
-        text: a number, and a unit of the same quantity unless the number is in `unit`; letter case does not matter.
-        unit: "Hz", "ms", "s", "dB", ..., or "" for a plain number.
-
-    Raises:
-        ArgumentError: no number, or another unit.
-
-    Examples:
-        >>> quantity("cutoff", "1.5 kHz", "Hz")
-        (1500.0, 'kHz')
-        >>> quantity("cutoff", "3dB", "Hz")
-        Traceback (most recent call last):
-        torchfx.errors.ArgumentError: cutoff must be a number in Hz or kHz, got '3dB'
-    """
-    scales = UNIT_FACTORS.get(unit, {unit: 1.0})
-    found = NUMBER.fullmatch(text.strip())
-    written = found[2].lower() if found else "?"
-    carried = next((each for each in scales if each.lower() == written), None)
-    if found is None or (written and carried is None):
-        units = f" in {' or '.join(scales)}" if unit else ""
-        raise ArgumentError(f"{name} must be a number{units}, got {text!r}")
-    value = float(found[1]) * scales[carried or unit]
-    return (int(value) if value.is_integer() and "." not in found[1] else value), carried or ""
 
 
 class Declaration:
@@ -1230,6 +1201,30 @@ def pass_zero(*, default: Any = REQUIRED, doc: str = "") -> Any:
 def window(*, default: Any = REQUIRED, doc: str = "") -> Any:
     """Declare a window of `scipy.signal.get_window`."""
     return WindowName(default, doc)
+
+
+# Type checkers want the functions spelled out here.
+@dataclass_transform(
+    eq_default=False,
+    field_specifiers=(
+        choice, count, curve, decibels, denominator, duration, flag, frequencies, frequency, gain_decibels,
+        impulse_response, level, matrix, milliseconds, number, output_rate, pass_zero, per_band, processor,
+        quality, recording, sample_rate, sections, shelf_slope, taps, window,
+    ),
+)  # fmt: skip
+class Declared:
+    """Base of what has declared parameters: type checkers derive constructors of subclasses from the declarations.
+
+    The attributes are defined here, since those of a subclass would be taken for parameters.
+    """
+
+    declarations: ClassVar[dict[str, Declaration]] = {}
+    """The declared parameters by name, in the order of the constructor."""
+
+    fs: float | None = None
+    _device: torch.device | None = None
+    _half: torch.dtype | None = None
+    _stamp: object = None
 
 
 def named(name: str, declaration: Any) -> Declaration:

@@ -49,7 +49,7 @@ class sample_rate:  # noqa: N801  (used like a function)
         torch.Size([2, 64])
     """
 
-    def __init__(self, fs: float) -> None:
+    def __init__(self, fs: float | str) -> None:
         """Check the rate."""
         self.fs = checked_rate(fs)
         self._tokens: list[Token[float | None]] = []

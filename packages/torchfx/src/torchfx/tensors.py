@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import broadcast_shapes, check_stable
+from torchfx._ops.checks import broadcast_shapes, check_dense, check_stable
 from torchfx._ops.observers import dual_level_active, is_wrapped, modes_active
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
@@ -53,6 +53,7 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
     if not isinstance(x, Tensor):
         hint = "a Wave is piped: wave | module" if type(x).__name__ == "Wave" else "convert it with torch.as_tensor"
         raise ArgumentTypeError(f"x must be a tensor (..., time), got {type(x).__name__}; {hint}")
+    check_dense(x)
     if x.dtype in HALVES and (x.dtype == half or torch.is_autocast_enabled(x.device.type)):
         x = x.float()
     if x.is_complex():

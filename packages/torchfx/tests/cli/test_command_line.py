@@ -1,7 +1,10 @@
 """`torchfx` as a person runs it: answers on stdout, trouble on stderr, exit statuses."""
 
+import ast
 import importlib.util
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 import soundfile
@@ -87,3 +90,13 @@ def test_demo_in_a_folder_it_cannot_write(tmp_path):
     locked.write_text("")
     with pytest.raises(AudioFileError, match=r"cannot write into .*file"):
         demo.run(locked)
+
+
+@pytest.mark.parametrize("package", ["torchfx", "torchwhy"])
+def test_an_option_that_commands_share_is_declared_once(package):
+    folder = Path(__file__).parents[3] / package / "src" / package / "cli"
+    nodes = [node for path in folder.glob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    made = [ast.unparse(node) for node in nodes if isinstance(node, ast.Call)]
+    options = [text for text in made if text.startswith("typer.Option(")]
+    assert len(options) > 20
+    assert [text for text, times in Counter(options).items() if times > 1] == []

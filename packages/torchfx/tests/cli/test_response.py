@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from command import run_here
 from torchfx.cli import response
 
 
@@ -50,3 +51,11 @@ def test_misuse_is_status_2(capsys, effects, rate, form, message):
 def test_a_picture_that_cannot_be_written_is_status_3(capsys, tmp_path):
     assert response.run(["gain:-6dB"], 48_000, tmp_path / "none" / "x.png", "text") == 3
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_a_rate_is_given_as_a_number_or_a_text(tmp_path):
+    for rate in ("44100", "44.1kHz"):
+        ran = run_here("response", "-e", "gain:-6dB", "--rate", rate, folder=tmp_path)
+        assert (ran.returncode, "at 44100 Hz" in ran.stdout) == (0, True), ran.stderr
+    refused = run_here("live", "-e", "gain:-6dB", "-r", "4s", folder=tmp_path)
+    assert (refused.returncode, "fs must be a number in Hz or kHz" in refused.stderr) == (2, True)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 
 import pytest
 import torch
@@ -90,6 +91,32 @@ def test_a_value_is_assigned_saved_and_made_fixed_again():
     parametrize.remove_parametrizations(learned, "cutoff")
     assert type(learned) is fx.filter.Peaking
     assert learned.cutoff.item() == pytest.approx(440)
+
+
+def test_a_processor_that_learns_is_pickled_with_its_free_numbers(generator):
+    learned = fx.learn(peak(), "gain_db", cutoff=(500, 2000))
+    with torch.no_grad():
+        learned.parametrizations.cutoff.original.fill_(1e3)  # at the end of its range, where no value has a free number
+    chain = learned | fx.effect.Gain(0.5)
+    restored = pickle.loads(pickle.dumps(chain))
+    x = torch.randn(2, 100, generator=generator)
+    assert torch.equal(restored(x), chain(x))
+    assert [name for name, _ in restored.named_parameters()] == [name for name, _ in chain.named_parameters()]
+    assert all(torch.equal(a, b) for a, b in zip(restored.parameters(), chain.parameters(), strict=True))
+    again = pickle.loads(pickle.dumps(fx.learn(restored[0], "q")))
+    assert torch.equal(again(x), learned(x))
+    again(x).square().sum().backward()
+    assert again.parametrizations.gain_db.original.grad is not None
+    parametrize.remove_parametrizations(again, "q")
+    assert type(parametrize.remove_parametrizations(again, "cutoff")).__name__ == "ParametrizedPeaking"
+    assert type(parametrize.remove_parametrizations(again, "gain_db")) is fx.filter.Peaking
+
+
+def test_parametrizations_of_others_are_refused_by_pytorch():
+    learned = fx.learn(peak(), "gain_db")
+    parametrize.register_parametrization(learned, "gain_db", torch.nn.Identity())
+    with pytest.raises(RuntimeError, match="state_dict"):
+        pickle.dumps(learned)
 
 
 def test_the_usual_range_widens_for_a_value_outside_of_it():

@@ -1,6 +1,8 @@
 """Declared parameters: what follows from a declaration."""
 
+import ast
 import inspect
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from torchfx import Processor
+from torchfx import Processor, parameters
 from torchfx.catalogue import available
 from torchfx.effect import Gain, Normalize
 from torchfx.errors import ArgumentError, ArgumentTypeError
@@ -219,6 +221,15 @@ def test_declared_types_are_seen_by_mypy(tmp_path):
     found, _, _ = api.run([str(program), "--no-incremental", "--cache-dir", str(tmp_path)])
     errors = [int(line.split(":")[1]) for line in found.splitlines() if ": error:" in line and "program.py" in line]
     assert errors == [3, 4, 5]
+
+
+def test_every_function_that_declares_is_listed_for_type_checkers():
+    tree = ast.parse(Path(parameters.__file__).read_text("utf-8"))
+    made = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and ast.unparse(node.returns) == "Any"]
+    (base,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Declared")
+    (listed,) = (each.value for each in base.decorator_list[0].keywords if each.arg == "field_specifiers")
+    assert sorted(map(ast.unparse, listed.elts)) == sorted(made)
+    assert set(made) <= set(parameters.__all__)
 
 
 def test_half_precision_rounds_no_learned_cutoff():

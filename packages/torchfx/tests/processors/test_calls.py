@@ -98,6 +98,7 @@ def test_every_signal_is_checked_alike(name):
         ((x * 100).int(), ArgumentTypeError, "x must be float32 or float64, got torch.int32"),
         (x.half(), ArgumentTypeError, "x must be float32 or float64, got torch.float16"),
         (torch.complex(x, x), ArgumentTypeError, "x must be real, got torch.complex64"),
+        (x.to_sparse(), ArgumentTypeError, "x must be a dense tensor, got the layout torch.sparse_coo"),
         (x[:, :0], ArgumentError, r"x must hold samples, shape \(..., time\), got the empty shape \(2, 0\)"),
         (torch.tensor(1.0), ArgumentError, r"x must hold samples, shape \(..., time\), got the empty shape \(\)"),
     ]

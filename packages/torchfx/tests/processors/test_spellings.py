@@ -7,9 +7,10 @@ from tests.processors.cases import FS
 
 import torchfx as fx
 from torchfx.catalogue import available
+from torchfx.checks import UNIT_FACTORS
 from torchfx.effect import Delay, Gain
 from torchfx.errors import ArgumentError
-from torchfx.parameters import BAND_SYNONYMS, UNIT_FACTORS, Amplitude, Duration, SampleRate
+from torchfx.parameters import BAND_SYNONYMS, Amplitude, Duration, SampleRate
 from torchfx.spec import build
 
 DECLARED = {

@@ -133,7 +133,11 @@ def test_compiled_whole_it_does_the_same(name):
     assert torch.allclose(by_x, torch.autograd.grad(expected.square().sum(), x)[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+COMPILES_LONG = {"chain": pytest.mark.many}
+"""With numbers as variables, compiling all processors at once takes a minute."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=COMPILES_LONG.get(name, ())) for name in NAMES])
 def test_compiled_for_any_length_it_follows_what_is_assigned(name):
     torch._dynamo.reset()
     module = CASES[name](0)

@@ -1,6 +1,9 @@
 """Rules about audio: on traces of the machine's own programs, and on small made ones for GPUs that are not there."""
 
+import os
 import re
+import subprocess
+import sys
 
 import case_audio  # noqa: F401 - it adds its cases to those of the rules
 import pytest
@@ -130,6 +133,32 @@ def test_a_pipe_beside_other_work_is_not(recorded):
         return short | high | low
 
     assert "native-dispatch-count" not in slugs(recorded(step))
+
+
+def test_short_signals_one_by_one_are_seen(recorded):
+    low, clips = fx.filter.LoButterworth(1000), [fx.Wave(torch.randn(1, 400 + n), 8000) for n in range(20)]
+    assert "many-short-files" in slugs(recorded(lambda k: [clip | low for clip in clips]))
+    batch = fx.Wave(torch.randn(20, 400), 8000)
+    assert "many-short-files" not in slugs(recorded(lambda k: batch | low))
+
+
+WITHOUT_THE_LIBRARY = """
+import sys, torch, torchfx as fx
+low, wave = fx.filter.LoButterworth(1000, order=8), fx.Wave(torch.randn(2, 4000), 8000)
+wave | low
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as p:
+    for number in range(3):
+        with torch.profiler.record_function(f"ProfilerStep#{number}"):
+            wave | low
+p.export_chrome_trace(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_filters_without_the_native_library_are_seen(tmp_path, native):
+    words = [sys.executable, "-c", WITHOUT_THE_LIBRARY, tmp_path / "trace.json"]
+    subprocess.run(words, env={**os.environ, "TORCHFX_NATIVE": native}, check=True)
+    assert ("reference-path" in slugs(torchwhy.load(tmp_path / "trace.json"))) == (native == "0")
 
 
 @pytest.mark.parametrize("read", ["load", "from_file", "Reader", "av"])

@@ -48,7 +48,7 @@ class ProfileGate:
         Args:
             budgets: `{"aten::mm__max": 4}`, for names that are no Python names, or the name of a table in
                 `pyproject.toml`: "train" for `[tool.torchwhy.budgets.train]`, with the common budgets.
-            trace: as in `profiler.count`; None also traces where a budget needs it.
+            trace: as in `torchwhy.count`; None also traces where a budget needs it.
             more: `syncs__eq=0`; they go before those of the table.
 
         Yields:

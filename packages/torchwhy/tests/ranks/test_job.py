@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from tests.difference.pairs import loop
 from tests.ranks.jobs import rank_story, write_job
 from tests.traces import Story, a_finding
 from torchwhy.errors import ArgumentError, TraceError
@@ -431,6 +432,12 @@ def test_a_job_shows_itself_in_a_line(tmp_path):
     folder = write_job(tmp_path / "job", 2)
     shown = f"<LoadedJob {folder}: 2 ranks on NVIDIA A100-SXM4-80GB; .ranks, .collectives(), .stragglers()>"
     assert repr(load_job(folder)) == shown
+
+
+def test_a_folder_of_traces_without_ranks_is_a_job_with_a_caution(tmp_path):
+    for name in ("before.json", "after.json"):
+        loop([1000] * 3).write(tmp_path / name)
+    assert "2 traces, taken for ranks though nothing tells their numbers, on NVIDIA" in repr(load_job(tmp_path))
 
 
 def test_a_threshold_of_an_unknown_rule_is_the_users_mistake(tmp_path):

@@ -16,6 +16,7 @@ from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
 __all__ = [
     "broadcast_shapes",
     "check_coefficients",
+    "check_dense",
     "check_finite",
     "check_signal",
     "check_stable",
@@ -24,11 +25,12 @@ __all__ = [
     "leading_dimensions",
 ]
 
-FLOAT32, FLOAT64 = torch.float32, torch.float64
+FLOAT32, FLOAT64, STRIDED = torch.float32, torch.float64, torch.strided
 
 
 def check_signal(x: Tensor) -> None:
-    """Raise unless `x` is a float32 or float64 tensor (..., time)."""
+    """Raise unless `x` is a dense float32 or float64 tensor (..., time)."""
+    check_dense(x)
     dtype = x.dtype
     if dtype is not FLOAT32 and dtype is not FLOAT64:
         if x.is_complex():
@@ -39,6 +41,12 @@ def check_signal(x: Tensor) -> None:
         )
     if x.dim() == 0:
         raise ArgumentError("x must have the shape (..., time), got a tensor without dimensions")
+
+
+def check_dense(x: Tensor) -> None:
+    """Raise where a tensor has no element for each sample in memory."""
+    if x.layout is not STRIDED:
+        raise ArgumentTypeError(f"x must be a dense tensor, got the layout {x.layout}; convert it first: x.to_dense()")
 
 
 def check_coefficients(name: str, values: Tensor, shape: str, core: Sequence[int | None], x: Tensor) -> None:

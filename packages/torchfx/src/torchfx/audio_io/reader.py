@@ -38,7 +38,7 @@ class Reader:
 
     Args:
         source: a path, or a binary file object, which is read from its current position on and stays open. WAV, FLAC,
-            OGG, MP3, AIFF or whatever else libsndfile reads, and with PyAV (`torchfx[av]`) .m4a and .aac. A pipe is
+            OGG, MP3, AIFF or whatever else libsndfile reads, and with PyAV (package `av`) .m4a and .aac. A pipe is
             copied to a temporary file first.
         raw: sample rate (Hz), number of channels and encoding of a file without a header, such as (16000, 1, "PCM_16"),
             little-endian.

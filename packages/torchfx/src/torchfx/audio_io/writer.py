@@ -64,7 +64,7 @@ class Writer:
 
     Args:
         target: a path, whose suffix decides the format: .wav, .flac, .ogg, .opus, .mp3, .aiff, .raw, and with PyAV
-            (`torchfx[av]`) .m4a and .aac; or a binary file object, which gets the whole file at its current position
+            (package `av`) .m4a and .aac; or a binary file object, which gets the whole file at its current position
             when the block ends well.
         fs: sample rate, Hz, a whole number.
         channels: number of channels.
@@ -77,7 +77,7 @@ class Writer:
         double: make float64 the default for WAV.
         bitrate: of MP3, Vorbis and Opus, bits per second at least, of AAC on average; by default what their encoders
             choose.
-        chapters: named places; but for .m4a they need mutagen (`torchfx[tags]`), and those behind the end are left out.
+        chapters: named places; but for .m4a they need the package `mutagen`, and those behind the end are left out.
 
     Attributes:
         format: the container, such as "WAV". A WAV beyond 4 GiB becomes RF64, its form for long recordings.

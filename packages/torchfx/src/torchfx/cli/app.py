@@ -14,7 +14,9 @@ from typing import Annotated, Final
 
 import typer
 
-from torchfx.cli.request import Request, takes_request
+from torchfx.checks import sample_rate
+from torchfx.cli.request import Effects, Force, Request, SomeEffects, takes_request
+from torchfx.errors import ArgumentError
 
 __all__ = ["app"]
 
@@ -26,19 +28,20 @@ EFFECTS: Final = "Filters and effects"
 LIVE: Final = "Sound devices"
 MORE: Final = "More"
 
+
+def _rate(text: str) -> float:
+    try:
+        return sample_rate(text)
+    except ArgumentError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 Form = Annotated[str, typer.Option("--format", help="text or json.")]
-Effects = Annotated[
-    list[str],
-    typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
+Rate = Annotated[
+    float, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate, such as 48000 or 44.1kHz.", parser=_rate)
 ]
-SomeEffects = Annotated[
-    list[str] | None,
-    typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
-]
-Rate = Annotated[float, typer.Option("--rate", "-r", help="Sample rate, Hz.")]
 Block = Annotated[int, typer.Option("--block", help="Samples of a block.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, too.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")]
 InputDevice = Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")]
 OutputDevice = Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name.")]
 Clock = Annotated[

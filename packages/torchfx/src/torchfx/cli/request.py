@@ -11,17 +11,19 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = ["Request", "takes_request"]
+__all__ = ["Effects", "Force", "Request", "SomeEffects", "takes_request"]
+
+_EFFECT = typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain.")
+Effects = Annotated[list[str], _EFFECT]
+SomeEffects = Annotated[list[str] | None, _EFFECT]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")]
 
 
 @dataclass(frozen=True)
 class Request:
     """What is asked for, as the command line says it."""
 
-    effect: Annotated[
-        list[str] | None,
-        typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
-    ] = None
+    effect: SomeEffects = None
     preset: Annotated[
         str | None,
         typer.Option("--preset", metavar="FILE", help="A TOML file, or podcast, speech-16k or broadcast-r128."),
@@ -59,7 +61,7 @@ class Request:
         Path | None, typer.Option("--failures", metavar="FILE", help="Write a table of failures, CSV or JSON.")
     ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print what would be done.")] = False
-    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")] = False
+    force: Force = False
     allow_nan: Annotated[bool, typer.Option("--allow-nan", help="Exit 0 even if samples are NaN or infinite.")] = False
 
 

@@ -8,7 +8,7 @@ too far is no frequency at all. `learn` puts a function between the two, PyTorch
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -74,6 +74,35 @@ def learn(processor: P, *names: str, **ranges: tuple[float, float]) -> P:
         for name, mapping in found.items():
             twin._keep(name, nn.Parameter(_present(twin, name)))
             parametrize.register_parametrization(twin, name, mapping)
+        _pickle_by_reduced(twin)
+    return processor
+
+
+def _pickle_by_reduced(processor: Processor) -> None:
+    own_class: Any = type(processor)  # PyTorch made it for this processor alone
+    own_class.__reduce_ex__ = _reduced
+
+
+def _reduced(processor: P, protocol: int) -> str | tuple[Any, ...]:
+    """Pickle a processor that learns: PyTorch's class for it has no name that could be imported."""
+    state = dict(vars(processor))
+    modules = state["_modules"] = state["_modules"].copy()
+    mappings = dict(modules.pop("parametrizations").items())
+    if not all(len(chain) == 1 and isinstance(chain[0], InRange) for chain in mappings.values()):
+        return object.__reduce_ex__(processor, protocol)  # others' parametrizations: PyTorch's error names the remedy
+    learned = {name: (chain[0], chain.original) for name, chain in mappings.items()}
+    return _restored, (type(processor).__bases__[0], state, learned)
+
+
+def _restored(cls: type[P], state: dict[str, Any], learned: dict[str, tuple[InRange, nn.Parameter]]) -> P:
+    """Return the processor that `_reduced` took apart, with its very free numbers."""
+    processor = cls.__new__(cls)
+    processor.__setstate__(state)
+    for name, (mapping, free) in learned.items():
+        processor._keep(name, nn.Parameter(mapping(torch.zeros_like(free))))
+        parametrize.register_parametrization(processor, name, mapping)
+        processor.get_submodule(f"parametrizations.{name}").original = free
+    _pickle_by_reduced(processor)
     return processor
 
 

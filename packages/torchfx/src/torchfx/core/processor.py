@@ -21,13 +21,12 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Self, TypeIs, dataclass_transform
+from typing_extensions import Self, TypeIs
 
-from torchfx import parameters
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.responses import Responses
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
-from torchfx.parameters import Declaration, accepted, documented, signature
+from torchfx.parameters import Declaration, Declared, accepted, documented, signature
 from torchfx.plan import (
     LTI,
     CausalStep,
@@ -51,19 +50,7 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
 """The method an author writes, and the kind of processor that it makes."""
 
 
-# Type checkers want the fields' functions spelled out here.
-@dataclass_transform(
-    eq_default=False,
-    field_specifiers=(
-        parameters.choice, parameters.count, parameters.curve, parameters.decibels, parameters.denominator,
-        parameters.duration, parameters.flag, parameters.frequencies, parameters.frequency, parameters.gain_decibels,
-        parameters.impulse_response, parameters.level, parameters.matrix, parameters.milliseconds, parameters.number,
-        parameters.output_rate, parameters.pass_zero, parameters.per_band, parameters.processor, parameters.quality,
-        parameters.recording, parameters.sample_rate, parameters.sections, parameters.shelf_slope, parameters.taps,
-        parameters.window,
-    ),
-)  # fmt: skip
-class Processor(Responses):
+class Processor(Responses, Declared):
     """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps nothing of it.
 
     `a | b` runs one after the other, `a + b` side by side and adds the results.
@@ -128,13 +115,6 @@ class Processor(Responses):
     derived_kind: ClassVar[str] = ""
     """The same, but for a `forward` written on top: what calling `super().forward` in there means."""
 
-    declarations: ClassVar[dict[str, Declaration]] = {}
-    """The declared parameters by name, in the order of the constructor."""
-
-    fs: float | None = None
-    _device: torch.device | None = None
-    _half: torch.dtype | None = None
-    _stamp: object = None
     has_whole: ClassVar[bool] = False
     """Whether a class defines `whole`."""
 

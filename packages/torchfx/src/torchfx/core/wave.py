@@ -76,7 +76,7 @@ class Wave:
     def __init__(
         self,
         ys: ArrayLike,
-        fs: float,
+        fs: float | str,
         device: str | torch.device = "cpu",
         metadata: dict[str, Any] | None = None,
     ) -> None:
@@ -197,8 +197,8 @@ class Wave:
             y = f(self.ys, *args, **kwargs)
         return self._with(_returned(getattr(f, "__name__", type(f).__name__), y))
 
-    def resample(self, fs: float) -> Wave:
-        """Return the wave at another sample rate (Hz); see `torchfx.filter.Resample`."""
+    def resample(self, fs: float | str) -> Wave:
+        """Return the wave at another sample rate (Hz, or a text such as "44.1kHz"); see `torchfx.filter.Resample`."""
         return self | Resample(checked_rate(fs))
 
     def save(

@@ -52,7 +52,7 @@ class Stream:
         True
     """
 
-    def __init__(self, processor: nn.Module, fs: float, channels: int) -> None:
+    def __init__(self, processor: nn.Module, fs: float | str, channels: int) -> None:
         """Make the plan; the first block decides type and device."""
         if not isinstance(processor, nn.Module):
             raise ArgumentTypeError(f"processor must be an nn.Module, got {processor!r} ({type(processor).__name__})")

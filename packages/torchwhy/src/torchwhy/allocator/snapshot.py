@@ -122,7 +122,7 @@ def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         ...
         torch.cuda.memory._dump_snapshot("snapshot.pickle")
 
-        profiler.load_snapshot("snapshot.pickle").devices[0].holders
+        torchwhy.load_snapshot("snapshot.pickle").devices[0].holders
 
     Args:
         path: of the file.

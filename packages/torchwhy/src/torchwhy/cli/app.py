@@ -28,7 +28,8 @@ Form = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is left out by default.")]
 Steps = Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")]
 OneTrace = Annotated[str, typer.Argument(metavar="TRACE", help="A trace, .json or .json.gz, or the folder of a run.")]
-WrittenFile = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Compressed where it ends in .gz.")]
+_WRITTEN = typer.Option("--output", "-o", metavar="FILE", help="Compressed where it ends in .gz.")
+WrittenFile = Annotated[Path, _WRITTEN]
 
 app = typer.Typer(
     name="torchwhy",
@@ -448,9 +449,7 @@ def export(
         str | None,
         typer.Option("--table", metavar="NAME", help="For csv and parquet.", show_default="events"),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Compressed where it ends in .gz.")
-    ] = None,
+    output: Annotated[Path | None, _WRITTEN] = None,
     form: Form = "text",
 ) -> None:
     """Write a trace for another program.

@@ -1,6 +1,6 @@
 """Counts of what a stretch of any PyTorch program did: deterministic where times are not.
 
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         step(batch)
     print(c)
 

@@ -40,7 +40,7 @@ class Counting:
     def __enter__(self) -> Counting:
         """Begin to count."""
         if self._mark is not None:
-            raise TorchWhyError("this count has been used; every `with` needs its own profiler.count()")
+            raise TorchWhyError("this count has been used; every `with` needs its own torchwhy.count()")
         self._mark = CompilerMark()
         with ExitStack() as stack:
             if self._wants_trace() and claim_recording():
@@ -64,7 +64,7 @@ class Counting:
         if self._counts is not None:
             return self._counts
         if self._mark is None:
-            raise TorchWhyError("nothing is counted yet: use `with profiler.count() as c:`")
+            raise TorchWhyError("nothing is counted yet: use `with torchwhy.count() as c:`")
         return _frozen(self._tally, self._mark, self._trace.total if self._trace else None, self._wish)
 
     def _wants_trace(self) -> bool:
@@ -96,7 +96,7 @@ class Counted(Generic[P, R]):
         """Wrap `function`."""
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             name = getattr(function, "__name__", function)
-            raise ArgumentTypeError(f"{name} returns before its work is done; count inside it, with profiler.count()")
+            raise ArgumentTypeError(f"{name} returns before its work is done; count inside it, with torchwhy.count()")
         functools.update_wrapper(self, function)
         self._function = function
         self._trace = trace

@@ -51,7 +51,7 @@ def compare(
     different programs are compared by their numbers, but none is called faster.
 
     Args:
-        a: the recording before, from `profiler.load`.
+        a: the recording before, from `torchwhy.load`.
         b: the one after.
         rules: whose findings are compared; those of all where None.
         thresholds: of rules, as `diagnose` takes them.

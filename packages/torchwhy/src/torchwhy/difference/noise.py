@@ -22,7 +22,7 @@ FEWEST: Final = 3
 """Fewer steps than this on a side tell nothing about noise."""
 
 MARGIN: Final = 0.01
-"""A smaller relative difference of step times is no difference, as in `profiler.compare`."""
+"""A smaller relative difference of step times is no difference, as in `torchwhy.compare`."""
 
 MOST: Final = 1000
 """Of more steps than this on a side, so many are taken, evenly over their order: all pairs are looked at."""

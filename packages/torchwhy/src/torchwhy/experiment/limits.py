@@ -16,7 +16,7 @@ import torch
 from torchwhy.experiment.workloads import DTYPES, Case, prepare, smallest
 from torchwhy.timing import Measurement, measure
 
-__all__ = ["BOUND", "Limits", "busy", "measure_limits"]
+__all__ = ["BOUND", "Limits", "busy", "measure_copy", "measure_limits"]
 
 BOUND = 0.5  # share of the time from which on something is the limit
 ROWS_CPU, ROWS = 512, 4096  # of a matrix product that is fast for its type
@@ -69,7 +69,7 @@ def measure_limits(case: Case, call: Callable[[], object], device_s: float | Non
     """Measure a call, prepared for the case; `device_s` is its device time, None on the CPU."""
     timed = measure(call, max_time_s=max_time_s)
     floor = measure(prepare(smallest(case)), max_time_s=max_time_s) if device_s is None else None
-    copies = [_copy(case.device, moved, max_time_s / 4) for moved in (case.bytes_used, 2)]
+    copies = [measure_copy(case.device, max(1, used // 2), max_time_s / 4) for used in (case.bytes_used, 2)]
     product_s_per_flop, product = _product(case.device, case.dtype)
     return Limits(
         timed.min_s,
@@ -91,9 +91,9 @@ def busy(*measurements: Measurement) -> bool:
     return any(warning.code == "busy-machine" for m in measurements for warning in m.warnings)
 
 
-def _copy(device: str, moved: int, max_time_s: float) -> Measurement:
-    """Time a copy that reads and writes so many bytes in all."""
-    source = torch.zeros(max(1, moved // 2), dtype=torch.uint8, device=device)
+def measure_copy(device: str, size: int, max_time_s: float) -> Measurement:
+    """Time a copy of so many bytes, which reads and writes them."""
+    source = torch.ones(size, dtype=torch.uint8, device=device)
     return measure(partial(torch.empty_like(source).copy_, source), max_time_s=max_time_s)
 
 

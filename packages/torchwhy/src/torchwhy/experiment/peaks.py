@@ -12,8 +12,8 @@ import torch
 
 from torchwhy.device_peaks import peaks_as_toml
 from torchwhy.experiment.devices import default_device, free_bytes, require_device
-from torchwhy.experiment.limits import busy
-from torchwhy.timing import Measurement, measure
+from torchwhy.experiment.limits import busy, measure_copy
+from torchwhy.timing import measure
 from torchwhy.trace.peaks import Peaks
 
 __all__ = ["DevicePeaks", "Rate", "measure_peaks"]
@@ -95,7 +95,7 @@ def measure_peaks(device: str | None = None, *, timed_s: float = TIMED_S) -> tup
 
 def _peaks(device: torch.device, timed_s: float) -> DevicePeaks:
     copied = min(COPIED.get(device.type, COPIED_ON_DEVICES), (free_bytes(device) or COPIED_ON_DEVICES) // 4)
-    copy = _copy(device, copied, timed_s)
+    copy = measure_copy(str(device), copied, timed_s)
     rates, disturbed = [], busy(copy)
     for dtype in TYPES:
         if dtype == "tf32" and device.type != "cuda":
@@ -106,11 +106,6 @@ def _peaks(device: torch.device, timed_s: float) -> DevicePeaks:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
     # What a copy reads and what it writes both go through the memory.
     return DevicePeaks(name, str(device), 2 * copied / copy.min_s, copied, tuple(rates), disturbed)
-
-
-def _copy(device: torch.device, size: int, timed_s: float) -> Measurement:
-    source = torch.ones(size, dtype=torch.uint8, device=device)
-    return measure(partial(torch.empty_like(source).copy_, source), max_time_s=timed_s)
 
 
 def _fastest(device: torch.device, dtype: str, timed_s: float) -> tuple[Rate | None, bool]:

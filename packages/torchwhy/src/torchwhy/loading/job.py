@@ -86,7 +86,7 @@ def load_job(
 ) -> LoadedJob:
     """Read the traces of all ranks of a program, each in a process of its own, and keep a summary of each.
 
-        job = profiler.load_job("traces/run")
+        job = torchwhy.load_job("traces/run")
         job.stragglers(), job.diagnose()
 
     Args:

@@ -133,7 +133,7 @@ def load(
 ) -> LoadedTrace:
     """Read a trace that `torch.profiler` wrote, or a part of it.
 
-        trace = profiler.load("trace.json.gz", steps="5-7")
+        trace = torchwhy.load("trace.json.gz", steps="5-7")
 
     Args:
         source: a path, "-" for standard input, or an open binary file; plain or gzip. A folder is the trace in it, such

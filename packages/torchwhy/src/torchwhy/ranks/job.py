@@ -208,6 +208,8 @@ class Job:
     def __repr__(self) -> str:
         device = next((s.device for s in self.summaries if s.device), "CPU")
         ranks = counted(len(self), "rank")
+        if not self.numbered:
+            ranks = f"{counted(len(self), 'trace')}, taken for ranks though nothing tells their numbers,"
         return f"<{type(self).__name__} {self.folder}: {ranks} on {device}; .ranks, .collectives(), .stragglers()>"
 
     @cached_property
