@@ -18,7 +18,7 @@ from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
 from torchwhy.trace.meaning.frames import SINGLE_TENSOR_UPDATE
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.operators import FOREACH_OR_FUSED, UPDATE, ZERO_FILL
+from torchwhy.trace.meaning.operators import ACCUMULATE_GRADIENT, ADD_IN_PLACE, FOREACH_OR_FUSED, UPDATE, ZERO_FILL
 from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.trace import Trace
 
@@ -116,9 +116,10 @@ def _on_device(trace: Trace, rows: Int32, calls: Int32, window: Window) -> Inter
 def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     """Gradients are filled with zeros instead of being dropped.
 
-    Sees: `Optimizer.zero_grad#` with `aten::zero_`, or `_foreach_zero_` inside, one per step or more.
+    Sees: `Optimizer.zero_grad#` with `aten::zero_`, or `_foreach_zero_` inside, one per step or more. After each as many
+    additions to gradients as there were fills count, too.
 
-    Costs: one write of every gradient, and in the backward pass an addition to zero where a plain write would do.
+    Costs: one write of every gradient, and in the backward pass an addition to zero where the gradient itself would do.
 
     Fix: `optimizer.zero_grad(set_to_none=True)`, the default since PyTorch 2.0.
 
@@ -135,6 +136,7 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     rows = rows[events.covered(rows, spans) > 0]
     if not len(rows) or len(rows) < per_step * len(notes):
         return
+    spans = spans | events.times_of(_additions(trace, notes, rows))
     calls = events.rows(Kind.RUNTIME)
     calls = calls[events.covered(calls, spans) > 0]
     work = trace.links.put_by(calls)
@@ -152,3 +154,17 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
         fix="optimizer.zero_grad(set_to_none=True), which is the default from PyTorch 2.0 on.",
         linked=True,
     )
+
+
+def _additions(trace: Trace, notes: Int32, fills: Int32) -> Int32:
+    """The additions to gradients that were just filled: after each `zero_grad` as many as it filled."""
+    events = trace.events
+    rows = events.of(ADD_IN_PLACE)
+    rows = rows[events.covered(rows, events.times_of(events.of(ACCUMULATE_GRADIENT))) > 0]
+    rows = rows[np.argsort(events.ts[rows], kind="stable")]
+    starts = np.sort(events.ts[notes])
+    filled = np.bincount(np.searchsorted(starts, events.ts[fills], "right"), minlength=len(starts) + 1)
+    follows = np.searchsorted(starts, events.ts[rows], "right")
+    place = np.arange(len(rows)) - np.searchsorted(follows, follows)
+    found: Int32 = rows[(follows > 0) & (place < filled[follows])]
+    return found
