@@ -303,3 +303,17 @@ def test_additions_to_gradients_just_filled_are_at_stake_too():
     busy = (2 * 2 + 2 * 50) * 4
     idle = 4 * 40 - 4 * 4 + 4 * 2 * 9  # zero_grad and the first two additions on the host, with the device idle
     assert finding.time_us == pytest.approx(busy + idle, rel=0.05)
+
+
+@pytest.mark.parametrize("backlog", [100, 600])
+def test_a_wait_costs_what_the_host_would_run_ahead(backlog):
+    """Ten kernels, the device idle for 270 us between them, then a wait: it costs as much, but no more than it takes."""
+    story = Story()
+    for at in story.steps(8, 460 + backlog):
+        for k in range(10):
+            story.op("aten::mm", at + 60 + 40 * k, 18)
+            story.kernel("sgemm", at + 60 + 40 * k + 20, 20 if k < 9 else backlog + 10, launch_at=at + 60 + 40 * k + 10)
+        story.call("cudaStreamSynchronize", at + 450, backlog)
+        story.op("aten::mm", at + 452 + backlog, 2)
+    finding = one(story, "explicit-sync")
+    assert finding.time_us == pytest.approx(8 * min(270, backlog), rel=0.15)

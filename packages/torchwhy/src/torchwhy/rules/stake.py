@@ -1,8 +1,9 @@
 """The time at stake: what the fix of a finding can save at most.
 
 Time that is removed from a program shortens it only where something else doesn't take as long anyway. Less work on the
-host saves no more than the device's idle time that the host causes; less work on the device saves no more than the time
-for which the host waits for it; a copy or an exchange that runs under a kernel costs nothing.
+host saves no more than the device's idle time that the host causes, and a wait of the host that is left out no more than
+the idle time up to the next one; less work on the device saves no more than the time for which the host waits for it; a
+copy or an exchange that runs under a kernel costs nothing.
 """
 
 from __future__ import annotations
@@ -82,7 +83,11 @@ def host_limits(trace: Trace) -> Limits:
     A wait that ends sets the host back to the device's time. What was saved before it is lost, unless the device was
     idle for as long.
     """
-    starts, ends = _between(trace, trace.derived(device_waits).ends)
+    return _host_limits(trace, trace.derived(device_waits).ends)
+
+
+def _host_limits(trace: Trace, waits: Int64) -> Limits:
+    starts, ends = _between(trace, waits)
     return Limits(starts, ends, trace.derived(idle_time).overlap(starts, ends))
 
 
@@ -125,7 +130,14 @@ def _all(trace: Trace, when: Intervals, part: float) -> float:
 
 
 def _host(trace: Trace, when: Intervals, part: float) -> float:
-    return trace.derived(host_limits).saved(when, part) if trace.has_gpu else _all(trace, when, part)
+    if not trace.has_gpu:
+        return _all(trace, when, part)
+    waits = trace.derived(device_waits)
+    removed = when.overlap(waits.starts, waits.ends) == waits.lengths
+    if part < 1 or not removed.any():
+        return trace.derived(host_limits).saved(when, part)
+    # The host runs on where it waited, up to the next wait that stays; idle time before the first is not won back.
+    return _host_limits(trace, np.append(waits.ends[~removed], when.starts[0])).saved(when, part)
 
 
 def _device(trace: Trace, when: Intervals, part: float) -> float:

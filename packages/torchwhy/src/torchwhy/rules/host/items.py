@@ -57,7 +57,7 @@ def item_per_step(
     if len(waiting) > per_step * steps and not np.isin(waits, _reported(trace)).any():
         found = trace.derived(host_waits)
         chosen = np.isin(found.rows, waits)
-        stall = Intervals.union(found.starts[chosen], found.ends[chosen])
+        stall = Intervals.union(found.starts[chosen], found.ends[chosen]) | trace.events.times_of(waiting)
         yield Finding(
             title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",
             confidence="high",
