@@ -1,9 +1,9 @@
 """The time at stake: what the fix of a finding can save at most.
 
 Time that is removed from a program shortens it only where something else doesn't take as long anyway. Less work on the
-host saves no more than the device's idle time that the host causes, and a wait of the host that is left out no more than
-the idle time up to the next one; less work on the device saves no more than the time for which the host waits for it; a
-copy or an exchange that runs under a kernel costs nothing.
+host saves no more than the device's idle time that the host causes, and a wait of the host that is left out no more
+than the idle time up to the next one; less work on the device saves no more than the time for which the host waits for
+it; a copy or an exchange that runs under a kernel costs nothing.
 """
 
 from __future__ import annotations

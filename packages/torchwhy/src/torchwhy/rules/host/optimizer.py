@@ -38,8 +38,9 @@ def optimizer_for_loop(
 
     Sees: frames such as `_single_tensor_adam`, or an `Optimizer.step#` with 30 launches per step or more, most kernels
     under 20 us and none for many tensors at once (`_foreach`, `multi_tensor_apply`, `fused`). What it takes on the
-    device, gaps included, is 0.5% of the window or more; on a CPU its own time 10%. At stake is its time on the host, as
-    far as that leaves the device idle, and that of its kernels, but for the name that takes longest: that pass remains.
+    device, gaps included, is 0.5% of the window or more; on a CPU its own time 10%. At stake is its time on the host,
+    as far as that leaves the device idle, and that of its kernels, but for the name that takes longest: that pass
+    remains.
 
     Costs: several launches per parameter, where one for all of them does the same.
 
@@ -127,8 +128,8 @@ def _on_device(trace: Trace, rows: Int32, calls: Int32, window: Window) -> Inter
 def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     """Gradients are filled with zeros instead of being dropped.
 
-    Sees: `Optimizer.zero_grad#` with `aten::zero_`, or `_foreach_zero_` inside, one per step or more. After each as many
-    additions to gradients as there were fills count, too.
+    Sees: `Optimizer.zero_grad#` with `aten::zero_`, or `_foreach_zero_` inside, one per step or more. After each, as
+    many additions to gradients as there were fills count, too.
 
     Costs: one write of every gradient, and in the backward pass an addition to zero where the gradient itself would do.
 

@@ -127,7 +127,7 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: Intervals, r
     return Finding(
         title=f"{len(rows):,} waits for the device{inside}{per_step} {idle}"[:120],
         confidence="high",
-        stretches=stall | trace.events.times_of(rows).clip(window.start, window.end),
+        stretches=trace.events.times_of(rows).clip(window.start, window.end),
         window=window,
         evidence=seen,
         cause=cause,
