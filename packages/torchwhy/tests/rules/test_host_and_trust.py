@@ -307,7 +307,7 @@ def test_additions_to_gradients_just_filled_are_at_stake_too():
 
 @pytest.mark.parametrize("backlog", [100, 600])
 def test_a_wait_costs_what_the_host_would_run_ahead(backlog):
-    """Ten kernels, the device idle for 270 us between them, then a wait: that is its cost, but no more than it takes."""
+    """Ten kernels, the device idle for 270 us between them, then a wait, which costs that, or all it takes."""
     story = Story()
     for at in story.steps(8, 460 + backlog):
         for k in range(10):
