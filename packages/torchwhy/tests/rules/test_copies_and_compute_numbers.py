@@ -333,3 +333,12 @@ def test_float64_is_blamed_for_what_it_takes_and_not_for_how_often_it_is_called(
 def test_three_steps_tell_less_surely_than_five_that_kernels_vary():
     assert only("same-kernel-varies", kernels.one_of_three_steps_is_twice_as_slow()).confidence == "low"
     assert only("same-kernel-varies", kernels.one_step_in_five_is_twice_as_slow()).confidence == "medium"
+
+
+def test_a_kernel_that_varies_is_told_by_its_median_and_its_mean():
+    story = Story()
+    for at in story.steps(5, 4000):
+        story.op("aten::mm", at, 20)
+        story.kernel("ampere_sgemm_128x64_nn", at + 30, 3100 if at == 0 else 580, launch_at=at + 5)
+    finding = only("same-kernel-varies", story)
+    assert "580 us at the median, 1.08 ms on average, from 580 us to 3.10 ms" in finding.cause

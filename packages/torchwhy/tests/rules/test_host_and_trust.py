@@ -284,3 +284,36 @@ def test_without_steps_an_overhead_bound_finding_names_its_window():
         story.op("aten::add", 1000 + 90 * k, 20)
         story.kernel("elementwise", 1015 + 90 * k, 3, launch_at=1010 + 90 * k)
     assert " of the time from the first launch to the last work; for " in one(story, "overhead-bound").title
+
+
+def test_additions_to_gradients_just_filled_are_at_stake_too():
+    """Two fills of 2 us and, in the first of two backward passes, two additions of 50 us to zero: 104 us a step."""
+    story = Story()
+    for at in story.steps(4, 1000):
+        story.note("Optimizer.zero_grad#SGD.zero_grad", at, 40)
+        for k in range(2):
+            story.op("aten::zero_", at + 5 + 10 * k, 8)
+            story.kernel("fill", at + 10 + 10 * k, 2, launch_at=at + 6 + 10 * k)
+        for k in range(4):
+            story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", at + 50 + 20 * k, 12)
+            story.op("aten::add_", at + 52 + 20 * k, 9)
+            story.kernel("add", at + 100 + 50 * k, 50, launch_at=at + 53 + 20 * k)
+        story.kernel("sgemm", at + 300, 700, launch_at=at + 200)
+    finding = one(story, "zero-grad-memset")
+    busy = (2 * 2 + 2 * 50) * 4
+    idle = 4 * 40 - 4 * 4 + 4 * 2 * 9  # zero_grad and the first two additions on the host, with the device idle
+    assert finding.time_us == pytest.approx(busy + idle, rel=0.05)
+
+
+@pytest.mark.parametrize("backlog", [100, 600])
+def test_a_wait_costs_what_the_host_would_run_ahead(backlog):
+    """Ten kernels, the device idle for 270 us between them, then a wait, which costs that, or all it takes."""
+    story = Story()
+    for at in story.steps(8, 460 + backlog):
+        for k in range(10):
+            story.op("aten::mm", at + 60 + 40 * k, 18)
+            story.kernel("sgemm", at + 60 + 40 * k + 20, 20 if k < 9 else backlog + 10, launch_at=at + 60 + 40 * k + 10)
+        story.call("cudaStreamSynchronize", at + 450, backlog)
+        story.op("aten::mm", at + 452 + backlog, 2)
+    finding = one(story, "explicit-sync")
+    assert finding.time_us == pytest.approx(8 * min(270, backlog), rel=0.15)

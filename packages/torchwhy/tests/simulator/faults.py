@@ -30,7 +30,7 @@ _ALL = (
     Fault("item", "reads loss.item() after every backward pass", "keeps the loss on the device"),
     Fault("print", "prints the loss tensor in every step", "prints nothing"),
     Fault("synchronize", "calls torch.cuda.synchronize() twice in every step", "never does"),
-    Fault("norms", "reads the norm of each gradient with .item()", "reads none"),
+    Fault("norms", "reads the norm of each gradient with .item()", "keeps the norms on the device"),
     Fault("loader-in-process", "loads batches in its own process", "has workers", excludes=("loader-slow",)),
     Fault("loader-slow", "has workers that are slower than the steps", "has enough workers"),
     Fault("pageable", "copies batches from pageable memory and waits", "pins memory and copies without waiting",

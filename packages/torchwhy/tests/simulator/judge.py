@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -72,6 +73,9 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
 }
 """Rules whose finding concerns a fault."""
 
+TITLES = {"synchronize": re.compile(r"(?!.* in aten::)")}
+"""Where several findings of a rule have causes of their own: which titles concern the fault."""
+
 VERDICTS: dict[str, tuple[str, ...]] = {
     "compute-bound": ("device",),
     "overhead-bound": ("host",),
@@ -97,7 +101,7 @@ class Judged:
         saves: part of the time that is saved without it.
         place: of the first finding that concerns it, from 1; 0: there is none.
         slug: of that finding.
-        stake: the part of the window that the finding has at stake, the most of those that concern the fault.
+        stake: what the finding has at stake, the most of those that concern the fault, as a part of the same time.
         title: what that finding says.
     """
 
@@ -157,15 +161,21 @@ def judge(program: Program) -> Judgement:
     for fault in program.planted:
         judged = Judged(fault, saving(program, fault) / run.time)
         said = findings if fault == "straggler" else ordered
-        concerned = [(place, *one) for place, one in enumerate(said, 1) if one[0] in ACCEPTED[fault]]
+        whole = window * 1000 / run.time if said is ordered else 1.0  # the window has work of earlier steps, too
+        concerned = [(place, *one) for place, one in enumerate(said, 1) if _concerns(fault, one)]
         if concerned:
             judged.place, judged.slug, judged.stake, judged.title = max(concerned, key=lambda one: one[2])
-            judged.place = concerned[0][0]
+            judged.place, judged.stake = concerned[0][0], judged.stake * whole
         judgement.faults.append(judged)
     expected = {slug for fault in program.planted for slug in ACCEPTED[fault]}
     judgement.alarms = [one for one in ordered if one[1] >= 0.03 and one[0] not in expected]
     judgement.beyond = [one[0] for one in ordered if one[1] > 1.0001]
     return judgement
+
+
+def _concerns(fault: str, said: tuple[str, float, str]) -> bool:
+    slug, _, title = said
+    return slug in ACCEPTED[fault] and (fault not in TITLES or bool(TITLES[fault].match(title)))
 
 
 def _job_findings(run: Run, folder: Path) -> list[tuple[str, float, str]]:

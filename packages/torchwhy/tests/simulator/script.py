@@ -294,8 +294,8 @@ class Script:
                 self.us(15)
         if program.on("print"):
             self.print_tensor()
-        if program.on("norms"):
-            self.norms()
+        if "norms" in program.planted:
+            self.norms(read=program.on("norms"))
         if program.on("synchronize"):
             with self.frame("torch/cuda/__init__.py(1083): synchronize", 3):
                 self.synchronize("device")
@@ -831,14 +831,15 @@ class Script:
             self.item()
             self.us(self.program.between("printing", 80, 800), "printing")
 
-    def norms(self) -> None:
+    def norms(self, *, read: bool) -> None:
         with self.frame("train.py(71): log_norms", 2):
             for elements in self.parameters():
                 self.us(3)
                 self.kernel_op(
                     "aten::linalg_vector_norm", pointwise(self.device, NORM, elements, 2), [(HALF, [elements])]
                 )
-                self.item()
+                if read:
+                    self.item()
 
     def evaluation(self) -> None:
         saved = self._saved

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -160,6 +161,13 @@ def test_lines_of_json_are_a_list_of_events(between, end, monkeypatch):
     events = [{"ph": "X", "cat": "cpu_op", "name": f"mul {i}", "ts": i, "dur": 1, "pid": 1, "tid": 1} for i in range(9)]
     found = scan(io.BytesIO((between.join(map(json.dumps, events)) + end).encode()))
     assert (len(found), found.repairs.stray_commas, found.repairs.damaged_events) == (9, 0, 0)
+
+
+def test_a_trace_on_one_line_is_looked_at_once():
+    events = json.dumps([{"ph": "X", "name": f"mul {i}", "ts": i} for i in range(CHUNK // 32)]).encode()
+    begun = time.process_time()
+    assert read(io.BytesIO(events[1:]))[0] == events[1:]
+    assert time.process_time() - begun < 0.5  # in square time: tens of seconds
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -35,6 +35,17 @@ def test_one_step_that_was_held_up_is_an_outlier():
     assert found.share == pytest.approx(0.05)
 
 
+def test_what_two_of_six_steps_do_is_a_habit():
+    trace = steps(100, 100, 500, 100, 100, 400)
+    at = [trace.window.start + us * US for us in (200, 900)]
+    lost = Intervals.union(at, [at[0] + 450 * US, at[1] + 350 * US])
+    found = typical(trace, lost, trace.window)
+    assert found.outlier is None
+    assert found.share == pytest.approx(800 / 1300)
+    once = typical(trace, Intervals.union(at, [at[0] + 450 * US, at[1] + 50 * US]), trace.window)
+    assert once.outlier == trace.steps_found[2]
+
+
 def test_what_every_step_does_is_usual():
     trace = steps(100, 100, 160)
     start = trace.window.start

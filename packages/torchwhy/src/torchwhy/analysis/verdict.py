@@ -35,6 +35,9 @@ _HIDDEN: Final = 0.4
 _ALIKE: Final = 1.5
 """Of two stalls that differ by less than this factor neither is the limit."""
 
+_MISSING: Final = 0.1
+"""Where this part of the kernels is missing, idle time tells nothing."""
+
 _BUSY: Final = 0.8
 """Outside of one long gap, a device that has work for this share of the time is the limit there."""
 
@@ -77,6 +80,15 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
     if kind == VerdictKind.COMPUTE and STALL <= stalls[VerdictKind.OVERHEAD] > _waits_for_the_device(trace):
         kind = VerdictKind.OVERHEAD
     computing = parts.share(PartName.COMPUTING)
+    missing = launches.without_kernel / launches.count if launches.count and "dropped-kernels" in slugs else 0.0
+    if missing >= _MISSING and computing <= 1 / 2:
+        return _unknown(
+            trace,
+            f"{percent(missing)} of the kernel launches have no kernel in the file: what looks idle may be busy; the "
+            f"GPU computes for at least {percent(computing)} of {span_of(parts)}",
+        )
+    if missing >= _MISSING:
+        kind, stalls = VerdictKind.COMPUTE, dict.fromkeys(stalls, 0.0)
     hidden = parts.share(PartName.UNKNOWN)
     if hidden >= (_HIDDEN if kind == VerdictKind.COMPUTE else max(stalls.values())) or hidden > computing + sum(
         stalls.values()

@@ -1,8 +1,9 @@
 """The time at stake: what the fix of a finding can save at most.
 
 Time that is removed from a program shortens it only where something else doesn't take as long anyway. Less work on the
-host saves no more than the device's idle time that the host causes; less work on the device saves no more than the time
-for which the host waits for it; a copy or an exchange that runs under a kernel costs nothing.
+host saves no more than the device's idle time that the host causes, and a wait of the host that is left out no more
+than the idle time up to the next one; less work on the device saves no more than the time for which the host waits for
+it; a copy or an exchange that runs under a kernel costs nothing.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import numpy as np
 
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.derived.gaps import Cause, giant_gap, idle_gaps
+from torchwhy.trace.derived.host_activity import batch_waits
 from torchwhy.trace.derived.idle import closing_wait, idle_time
 from torchwhy.trace.derived.waits import device_waits, finishing_waits
 from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.meaning.annotations import LOADED_IN_PROCESS
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 
@@ -82,8 +85,12 @@ def host_limits(trace: Trace) -> Limits:
     A wait that ends sets the host back to the device's time. What was saved before it is lost, unless the device was
     idle for as long.
     """
-    starts, ends = _between(trace, trace.derived(device_waits).ends)
-    return Limits(starts, ends, trace.derived(idle_time).overlap(starts, ends))
+    return _host_limits(trace, trace.derived(device_waits).ends, trace.derived(idle_time))
+
+
+def _host_limits(trace: Trace, waits: Int64, idle: Intervals) -> Limits:
+    starts, ends = _between(trace, waits)
+    return Limits(starts, ends, idle.overlap(starts, ends))
 
 
 def device_limits(trace: Trace) -> Limits:
@@ -126,7 +133,17 @@ def _all(trace: Trace, when: Intervals, part: float) -> float:
 
 
 def _host(trace: Trace, when: Intervals, part: float) -> float:
-    return trace.derived(host_limits).saved(when, part) if trace.has_gpu else _all(trace, when, part)
+    if not trace.has_gpu:
+        return _all(trace, when, part)
+    waits = trace.derived(device_waits)
+    removed = when.overlap(waits.starts, waits.ends) == waits.lengths
+    if part < 1 or not removed.any():
+        return trace.derived(host_limits).saved(when, part)
+    # The host runs on where it waited, up to the next wait that stays; idle time before the first is not won back, nor
+    # does a batch come sooner.
+    batches = trace.derived(batch_waits) - trace.events.times_of(trace.events.of(LOADED_IN_PROCESS))
+    idle = trace.derived(idle_time) - (batches - when)
+    return _host_limits(trace, np.append(waits.ends[~removed], when.starts[0]), idle).saved(when, part)
 
 
 def _device(trace: Trace, when: Intervals, part: float) -> float:

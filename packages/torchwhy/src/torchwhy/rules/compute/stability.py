@@ -16,7 +16,7 @@ from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import duration_ns, percent
 
 __all__ = ["cudnn_benchmark", "same_kernel_varies"]
 
@@ -60,6 +60,7 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
         return
     slow = rows[:, varies][excess > 0]
     slowest = int(spent.sum(axis=1).argmax())
+    most = spent[:, varies][:, int(excess.sum(axis=0).argmax())]
     yield Finding(
         title=f"{int(varies.sum())} of a step's {rows.shape[1]} kernels take very different times in different steps",
         confidence="medium" if len(rows) >= SURE else "low",
@@ -68,7 +69,9 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
         window=trace.window,
         evidence=shown(trace, rows[:, varies].reshape(-1)),
         cause=f"Name and order of the kernels are equal in {rows.shape[0]} steps, so the device was slower, most in "
-        f"step {slowest + 1}: its clock, a limit of power or temperature, or other work on it.",
+        f"step {slowest + 1}: its clock, a limit of power or temperature, or other work on it. The kernel that varies "
+        f"most takes {duration_ns(np.median(most))} at the median, {duration_ns(most.mean())} on average, from "
+        f"{duration_ns(most.min())} to {duration_ns(most.max())}.",
         fix=f"Give medians instead of means, warm the device up, check {_TOOLS.get(trace.info.vendor, 'its clock')} "
         "for throttling, and lock the clocks for benchmarks.",
     )

@@ -18,7 +18,6 @@ from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.derived.waits import host_waits
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ
-from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
@@ -55,13 +54,10 @@ def item_per_step(
     waiting, waits = _waiting(trace, rows)
     free = np.setdiff1d(_outermost(trace, rows), waiting)
     if len(waiting) > per_step * steps and not np.isin(waits, _reported(trace)).any():
-        found = trace.derived(host_waits)
-        chosen = np.isin(found.rows, waits)
-        stall = Intervals.union(found.starts[chosen], found.ends[chosen])
         yield Finding(
             title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",
             confidence="high",
-            stretches=stall.clip(trace.window.start, trace.window.end),
+            stretches=trace.when(waiting),
             window=trace.window,
             evidence=evidence(trace, waiting),
             cause=(

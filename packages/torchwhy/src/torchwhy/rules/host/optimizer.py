@@ -10,6 +10,7 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.rules.stake import most_saved
 from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import kernel_launches
@@ -18,7 +19,7 @@ from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
 from torchwhy.trace.meaning.frames import SINGLE_TENSOR_UPDATE
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.operators import FOREACH_OR_FUSED, UPDATE, ZERO_FILL
+from torchwhy.trace.meaning.operators import ACCUMULATE_GRADIENT, ADD_IN_PLACE, FOREACH_OR_FUSED, UPDATE, ZERO_FILL
 from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.trace import Trace
 
@@ -29,7 +30,7 @@ FOREACH: Final = frozenset({"Adadelta", "Adafactor", "Adagrad", "Adamax", "ASGD"
 """What torch.optim offers besides, as of PyTorch 2.13; foreach gains nothing on the CPU."""
 
 
-@rule("B15", "optimizer-for-loop", source="torch.profiler's pattern matcher, single-tensor optimizers", frees="host")
+@rule("B15", "optimizer-for-loop", source="torch.profiler's pattern matcher, single-tensor optimizers", frees="all")
 def optimizer_for_loop(
     trace: Trace, *, launches: int = 30, share: float = 0.005, cpu_share: float = 0.1
 ) -> Iterator[Finding]:
@@ -37,7 +38,9 @@ def optimizer_for_loop(
 
     Sees: frames such as `_single_tensor_adam`, or an `Optimizer.step#` with 30 launches per step or more, most kernels
     under 20 us and none for many tensors at once (`_foreach`, `multi_tensor_apply`, `fused`). What it takes on the
-    device, gaps included, is 0.5% of the window or more; on a CPU its own time 10%. At stake is its time on the host.
+    device, gaps included, is 0.5% of the window or more; on a CPU its own time 10%. At stake is its time on the host,
+    as far as that leaves the device idle, and that of its kernels, but for the name that takes longest: that pass
+    remains.
 
     Costs: several launches per parameter, where one for all of them does the same.
 
@@ -75,12 +78,15 @@ def optimizer_for_loop(
         return
     longest = events.texts[int(np.bincount(events.name[rows], weights=events.dur[rows]).argmax())]
     name = longest.partition("#")[2].partition(".")[0] or "The optimizer"
+    busy = trace.when(work)
+    saved = most_saved(trace, "host", spans) + most_saved(trace, "device", busy, _repeated(trace, work))
     calls_ = "launches" if on_device else "operators"
     per_step = len(calls) / len(rows) if on_device else len(inside) / len(rows)
     yield Finding(
         title=f"{name} updates its parameters one by one: {per_step:,.0f} {calls_} per step",
         confidence="high" if loop else "medium",
-        stretches=spans.clip(window.start, window.end),
+        time_us=saved / 1000,
+        stretches=spans.clip(window.start, window.end) | busy,
         window=window,
         evidence=evidence(trace, rows, note="on the host")
         + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
@@ -88,6 +94,12 @@ def optimizer_for_loop(
         fix=_at_once(name, on_device=on_device),
         linked=loop,
     )
+
+
+def _repeated(trace: Trace, work: Int32) -> float:
+    """The part of the kernels' time that goes to other names than the one that takes longest; 0 without kernels."""
+    spent = np.bincount(trace.events.name[work], weights=trace.events.dur[work]) if len(work) else np.zeros(0)
+    return 1 - float(spent.max() / spent.sum()) if spent.any() else 0.0
 
 
 def _at_once(name: str, *, on_device: bool) -> str:
@@ -116,9 +128,10 @@ def _on_device(trace: Trace, rows: Int32, calls: Int32, window: Window) -> Inter
 def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     """Gradients are filled with zeros instead of being dropped.
 
-    Sees: `Optimizer.zero_grad#` with `aten::zero_`, or `_foreach_zero_` inside, one per step or more.
+    Sees: `Optimizer.zero_grad#` with `aten::zero_`, or `_foreach_zero_` inside, one per step or more. After each, as
+    many additions to gradients as there were fills count, too.
 
-    Costs: one write of every gradient, and in the backward pass an addition to zero where a plain write would do.
+    Costs: one write of every gradient, and in the backward pass an addition to zero where the gradient itself would do.
 
     Fix: `optimizer.zero_grad(set_to_none=True)`, the default since PyTorch 2.0.
 
@@ -135,6 +148,7 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     rows = rows[events.covered(rows, spans) > 0]
     if not len(rows) or len(rows) < per_step * len(notes):
         return
+    spans = spans | events.times_of(_additions(trace, notes, rows))
     calls = events.rows(Kind.RUNTIME)
     calls = calls[events.covered(calls, spans) > 0]
     work = trace.links.put_by(calls)
@@ -152,3 +166,17 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
         fix="optimizer.zero_grad(set_to_none=True), which is the default from PyTorch 2.0 on.",
         linked=True,
     )
+
+
+def _additions(trace: Trace, notes: Int32, fills: Int32) -> Int32:
+    """The additions to gradients that were just filled: after each `zero_grad` as many as it filled."""
+    events = trace.events
+    rows = events.of(ADD_IN_PLACE)
+    rows = rows[events.covered(rows, events.times_of(events.of(ACCUMULATE_GRADIENT))) > 0]
+    rows = rows[np.argsort(events.ts[rows], kind="stable")]
+    starts = np.sort(events.ts[notes])
+    filled = np.bincount(np.searchsorted(starts, events.ts[fills], "right"), minlength=len(starts) + 1)
+    follows = np.searchsorted(starts, events.ts[rows], "right")
+    place = np.arange(len(rows)) - np.searchsorted(follows, follows)
+    found: Int32 = rows[(follows > 0) & (place < filled[follows])]
+    return found

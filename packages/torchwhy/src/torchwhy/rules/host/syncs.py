@@ -79,7 +79,8 @@ def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     for: from the device running dry until its next work, and no more than the call's own duration. 5% of the window.
 
     Costs: not the wait itself, during which the device works, but that the host begins to launch only when the device
-    has nothing left.
+    has nothing left. At stake is as much of the calls' time as the device is idle for until the next wait that stays:
+    so far ahead the host would be.
 
     Fix: keep values on the device and read them every N steps; copy with `non_blocking=True` and pinned memory; move
     logging and `torch.cuda.synchronize()` out of the loop.
@@ -126,7 +127,7 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: Intervals, r
     return Finding(
         title=f"{len(rows):,} waits for the device{inside}{per_step} {idle}"[:120],
         confidence="high",
-        stretches=stall,
+        stretches=trace.events.times_of(rows).clip(window.start, window.end),
         window=window,
         evidence=seen,
         cause=cause,

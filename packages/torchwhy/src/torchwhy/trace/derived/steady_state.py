@@ -74,8 +74,8 @@ def typical(trace: Trace, when: Intervals, window: Window) -> Typical:
     """Tell what stretches of time take usually from what they took once.
 
     One step of three that the operating system held up is no trait of the program. A step is an outlier where it is
-    half as long again as the median and most of the time lies in it, among at least three; or where the steps that
-    weren't recorded tell that hardly any is as long. Then the others are judged.
+    half as long again as the median and most of the time lies in it, among at least three, and in no other half as
+    much; or where the steps that weren't recorded tell that hardly any is as long. Then the others are judged.
 
     Args:
         trace: whose steps.
@@ -128,7 +128,9 @@ def _held_up(trace: Trace, steps: Sequence[Step], inside: Intervals) -> list[Ste
         return []
     spent = inside.overlap([step.start for step in steps], [step.end for step in steps])
     worst = int(spent.argmax())
+    alone = np.count_nonzero(2 * spent >= spent[worst]) == 1  # what two steps do, such as save, is a habit
     once = length[worst] > OUTLIER * np.median(length) and 2 * (spent[worst] - np.median(spent)) > inside.total
+    once = bool(once) and alone
     return [steps[worst]] if once else []
 
 

@@ -62,9 +62,6 @@ LOOKS: Final = (
 """How files begin that are given by mistake; compared without regard to case."""
 
 
-EVENT_LINE: Final = re.compile(rb'\s*\{[^\n]*"ph"[^\n]*\}[ \t\r]*\n\s*\{')
-"""How a file begins that has an event on each line."""
-
 LINE_BREAK: Final = re.compile(rb"\s*\n\s*")
 
 PATIENCE_S: Final = 10.0
@@ -131,7 +128,7 @@ class Chunks:
         if not head:
             raise TraceError(f"{self.name} is empty")
         check_looks_like_json(self.name, head)
-        yield from _as_list(head, chunks) if EVENT_LINE.match(head) else chain((head,), chunks)
+        yield from _as_list(head, chunks) if _has_event_lines(head) else chain((head,), chunks)
 
     def _read(self, size: int) -> bytes:
         try:
@@ -271,6 +268,12 @@ def _open_pipe(name: str) -> Readable:
         raise TraceError(f"{name} is a pipe, and nothing was written to it for {PATIENCE_S:g} s")
     os.set_blocking(pipe, True)
     return os.fdopen(pipe, "rb")
+
+
+def _has_event_lines(head: bytes) -> bool:
+    """Whether a file begins with an event on a line, and the next one begins after it."""
+    line, _, rest = head.lstrip().partition(b"\n")
+    return line[:1] == b"{" and line.rstrip()[-1:] == b"}" and b'"ph"' in line and rest.lstrip()[:1] == b"{"
 
 
 def _as_list(head: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from torchwhy.trace.meaning.libraries import LIBRARY_OPERATOR
 
 __all__ = [
     "ACCUMULATE_GRADIENT",
+    "ADD_IN_PLACE",
     "AUTOGRAD_NODE",
     "BACKWARD",
     "BLOCKING_COPY",
@@ -224,6 +225,8 @@ HEAVY: Final = (
 """Heavy arithmetic: products of matrices, convolutions, attention, transforms, and libraries made for them."""
 
 ZERO_FILL: Final = Meaning(r"aten::(zero_|_foreach_zero_)$", _O)
+
+ADD_IN_PLACE: Final = Meaning(r"aten::add_$", _O)
 
 UPDATE: Final = Meaning(r"aten::(addcdiv_|addcmul_|lerp_|mul_|add_|sqrt|div_|sub_)$", _O)
 """What optimizers call on one parameter."""

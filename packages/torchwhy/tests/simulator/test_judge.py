@@ -1,0 +1,60 @@
+"""The trace reader before a judge who knows the truth: the figures of `python -m tests.simulator`, with limits."""
+
+import pytest
+
+from tests.simulator import draw, simulate
+from tests.simulator.chrome import trace_of, write
+from tests.simulator.judge import NOTABLE, cases, explained, fair, judge_many, judge_seed, pairs
+from tests.simulator.losses import LOSSES
+from torchwhy.analysis.names import VerdictKind
+
+DRAWN = cases(4, 60)
+
+ALONE = ("norms", "zero-grad", "loader-in-process", "host-tensors", "plain-attention")
+"""Faults whose finding has, where they stand alone, what is saved without them at stake."""
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return judge_many(DRAWN)
+
+
+def test_verdicts_name_what_saves_most(judged):
+    assert sum(one.right for one in judged) >= 0.8 * len(judged), [one.seed for one in judged if not one.right]
+
+
+def test_the_order_of_findings_is_that_of_savings(judged):
+    ordered = pairs(judged)
+    assert sum(right for _, _, right in ordered) >= 0.8 * len(ordered)
+
+
+def test_healthy_programs_have_no_finding(judged):
+    healthy = judged + judge_many(cases(1, 30), ())
+    assert not [(one.seed, one.alarms) for one in healthy if not one.planted and one.alarms]
+
+
+def test_no_rule_breaks_off_or_claims_more_than_the_window(judged):
+    assert not [(one.seed, one.failed, one.beyond) for one in judged if one.failed or one.beyond]
+
+
+@pytest.mark.parametrize("fault", ALONE)
+def test_what_is_at_stake_is_what_is_saved(fault):
+    every = [judge_seed(seed, [fault]).faults[0] for seed in cases(1, 10)]
+    costly = [one for one in every if one.saves >= NOTABLE]
+    assert all(0 < one.place <= 2 for one in costly), costly
+    assert sum(fair(one) for one in costly) >= 0.8 * len(costly), costly
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("seed", "planted"), [(10, ("eager-small",)), (1, ("host-tensors",))])
+def test_what_was_not_recorded_is_not_asserted(loss, seed, planted, tmp_path):
+    """A verdict on a lossy trace is the whole trace's, that the device computes most, if it does, or "can't tell"."""
+    run = simulate(draw(seed, planted))
+    whole = explained(write(run, tmp_path / "whole.json")).verdict
+    lossy = explained(write(run, tmp_path / "lossy.json", trace=LOSSES[loss](trace_of(run)))).verdict
+    shares = run.shares()
+    computes = shares["compute"] >= sum(share for state, share in shares.items() if state.startswith("idle"))
+    true = {VerdictKind.UNKNOWN, whole.kind} | ({VerdictKind.COMPUTE} if computes else set())
+    assert lossy.kind in true, lossy.sentence
+    if loss in ("sampled", "device_cut_at_the_start", "device_cut_at_the_end"):
+        assert "waits for the program" not in lossy.sentence
