@@ -37,12 +37,12 @@ class _Result:
 
 
 @rule("D22", "unread-result", source="arithmetic by shapes: what is computed, and what is read of it", frees="device")
-def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.05) -> Iterator[Finding]:
+def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.08) -> Iterator[Finding]:
     """Most of a result is thrown away.
 
     Sees: a matrix product or a sort (with elementwise operators and norms of its result's shape after it) whose result
     is read by `aten::select`, `slice`, `narrow` or `diagonal` alone, 25% of it or less together, by the shapes of what
-    is read. Its time, with that of its backward pass, is 5% of the window or more.
+    is read. Its time, with that of its backward pass, is 8% of the window or more.
 
     Costs: the part that nobody reads is computed, written, and in training differentiated.
 
