@@ -28,6 +28,7 @@ FEW = ("without_no_grad",)
 
 MISSED = {
     "bfloat16_without_support": "96 % is aten::_slow_conv2d_forward, PyTorch's fallback, with bfloat16 inputs",
+    "losses_with_graphs": "the memory that the process keeps grows by as much in each step; it isn't recorded",
 }
 """Programs whose fault is not found yet, or in which too much is found, and the facts in their traces that a rule could
 go by. Whoever mends a rule takes its programs out."""

@@ -300,3 +300,12 @@ def scores_of_all_batches_are_sorted_after_each():
     for number, at in enumerate(story.steps(6, 1000)):
         story.op("aten::argsort", at + 100, 800, Input_Dims=[[4096 * (number + 1)], [], []])
     return story
+
+
+@fires("cpu-hotspot")
+def all_rows_are_shuffled_in_every_step():
+    story = Story(gpu=None)
+    for at in story.steps(4, 4000):
+        story.op("aten::randperm", at + 10, 3000, Input_Dims=[[], [], [], [], []])
+        story.op("aten::mm", at + 3100, 300, Input_Dims=[[8, 8], [8, 8]])
+    return story

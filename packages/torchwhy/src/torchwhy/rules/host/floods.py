@@ -76,7 +76,7 @@ def dispatch_flood(
         stretches=taken,
         window=window,
         evidence=evidence(trace, rows[same], times=lost.overlap(*reach)),
-        cause="The program calls it for one item after another, and not once for all of them.",
+        cause="A loop calls it for one item after another, and not once for all of them.",
         fix=_flood_fix(trace, best_row),
     )
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from torchwhy.finding import Finding
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass, work_of
 from torchwhy.trace.derived.shapes import Shape, elements
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.arithmetic import LINEAR, SCANNING, TABLE_LOOKUP
+from torchwhy.trace.meaning.frames import MODULE
 from torchwhy.trace.meaning.operators import LEARNING
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, percent
@@ -67,7 +68,7 @@ def growing_work(trace: Trace, *, steps: int = 3, share: float = 0.15) -> Iterat
             time_us=when.total / 1000 * saved,
             stretches=when,
             window=window,
-            evidence=evidence(trace, rows),
+            evidence=(*_model_call(trace, int(rows[0])), *evidence(trace, rows)),
             cause=f"The model runs over the whole prefix for each new word, in {counted(len(numbers), 'step')}: all "
             "positions but the last were computed before."
             if prefix
@@ -77,6 +78,15 @@ def growing_work(trace: Trace, *, steps: int = 3, share: float = 0.15) -> Iterat
             if prefix
             else "Keep sums or counts that each step adds to, or compute it once, after the last step.",
         )
+
+
+def _model_call(trace: Trace, row: int) -> tuple[Evidence, ...]:
+    """The outermost module around an operator, with the stack of its call; nothing without recorded stacks."""
+    stack = trace.stack(row)
+    modules = [place for place, frame in enumerate(stack) if MODULE.names(frame)]
+    if not modules:
+        return ()
+    return (Evidence(stack[modules[-1]], stack=tuple(stack[modules[-1] + 1 :]), note="calls it"),)
 
 
 def _grown(trace: Trace, program: ForwardPass, numbers: list[int], steps: int) -> dict[bool, _Growth]:
