@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,7 +18,7 @@ from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
-from torchwhy.trace.meaning.frames import COLLATE_CALL
+from torchwhy.trace.meaning.frames import COLLATE_CALL, LOADER_FRAME, code_of, line_of
 from torchwhy.trace.meaning.operators import DRAWS_ORDER
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
@@ -82,7 +83,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
                 "torch.from_numpy for the batch, in place of loops over numbers. num_workers=4 moves it to other "
                 "processes."
             )
-        seen += python_lines(trace, lost)
+        seen += (*python_lines(trace, lost), *_asked_at(trace, lost))
     elif starts.total * 2 > lost.total:
         cause = (
             "Each pass over the DataLoader ends its worker processes and starts new ones: no batch is ready until they "
@@ -183,6 +184,22 @@ def _collates(trace: Trace, when: Intervals) -> bool:
     samples = trace.derived(stack_samples)
     inside = samples.inside(when).tolist()
     return 2 * sum(any(COLLATE_CALL.names(one) for one in samples.texts(i)) for i in inside) >= max(len(inside), 2)
+
+
+def _asked_at(trace: Trace, when: Intervals) -> tuple[Evidence, ...]:
+    """The line of the program that asks a DataLoader for its batches, from samples of the stacks."""
+    samples = trace.derived(stack_samples)
+    found: Counter[tuple[str, ...]] = Counter()
+    for i in samples.inside(when).tolist():
+        stack = samples.stacks[i]
+        last = max((place for place, frame in enumerate(stack) if LOADER_FRAME.names(frame)), default=len(stack))
+        caller = next((k for k in range(last + 1, len(stack)) if code_of(stack[k]) == "program"), -1)
+        if caller >= 0:
+            found[stack[caller:]] += 1
+    if not found:
+        return ()
+    stack, count = found.most_common(1)[0]
+    return (Evidence(line_of(stack[0]), count, stack=stack, note="asks for the batches"),)
 
 
 def _waits(trace: Trace) -> tuple[Int32, Int64, Intervals]:

@@ -134,7 +134,7 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
         advice.append("x.real.square() + x.imag.square() where the square of the magnitude will do: it needs no root")
     elif trace.events.are(DRAWS_ORDER, rows[:1])[0]:
         advice.append(
-            "draw the few indices that a step needs with torch.randint, or permute once per epoch and take slices of that"
+            "draw the few indices that a step needs with torch.randint, or permute once per epoch and take slices"
         )
     elif not advice:
         known = False

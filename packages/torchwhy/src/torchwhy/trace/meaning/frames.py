@@ -23,6 +23,7 @@ __all__ = [
     "HOOK_CALL",
     "INSIDE_PYTORCH",
     "LAUNCHER",
+    "LOADER_FRAME",
     "LOGGING",
     "MAKING_TENSORS",
     "MODULE",
@@ -107,6 +108,9 @@ TAKES_LOCK: Final = Meaning(
     r"with [\w.]*(lock|mutex|condition)\w*(\(\))?:|.*\b\w*(lock|mutex)\w*\.acquire\(", Kind.PYTHON
 )
 """A line of a program's source that waits for a lock."""
+
+LOADER_FRAME: Final = Meaning(r"(.*[/\\])?torch[/\\]utils[/\\]data[/\\]dataloader\.py", Kind.PYTHON)
+"""A DataLoader at work."""
 
 HOOK_CALL: Final = Meaning(r".*torch[/\\]nn[/\\]modules[/\\]module\.py\(\d+\): \w+ \| .*hook\(", Kind.PYTHON)
 """A module calls one of its hooks; a frame with its source, as `StackSamples.texts` writes it."""
