@@ -16,7 +16,7 @@ def test_the_line_that_runs_is_seen():
     told = sampler.end()
     seen = [[told.frames[place] for place in told.stacks[which]] for which in told.which]
     line = waits_here.__code__.co_firstlineno + 1
-    here = [stack for stack in seen if stack[0].endswith(f"test_stack_samples.py({line}): waits_here")]
+    here = [stack for stack in seen if stack[0].endswith(f"test_stack_sampler.py({line}): waits_here")]
     assert len(here) > 5
     assert told.lines[told.frames.index(here[0][0])] == "time.sleep(seconds)"
     assert told.times_ns == sorted(told.times_ns)
