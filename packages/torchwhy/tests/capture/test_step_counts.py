@@ -14,6 +14,7 @@ from torchwhy import profile
 from torchwhy.capture.options import Options
 from torchwhy.capture.processor_time import ProcessorMark
 from torchwhy.capture.recorder import Window
+from torchwhy.capture.stack_samples import StackSamples
 from torchwhy.capture.step_counts import write_counts
 from torchwhy.cli.app import app
 from torchwhy.counters import Counts
@@ -112,7 +113,8 @@ def crash():
     ],
 )
 def test_trouble_with_pytorchs_results_costs_only_the_counts(tmp_path, why, told):
-    window = Window(tmp_path / "window-1.json", Unreadable(why), 1, CompilerMark().since(), ProcessorMark().since())
+    marks = CompilerMark().since(), ProcessorMark().since(), StackSamples()
+    window = Window(tmp_path / "window-1.json", Unreadable(why), 1, *marks)
     notes = write_counts(tmp_path, [window], Options(), device=False)
     assert notes == [f"there is no counts.json for `torchwhy gate`: {told}"]
     assert not list(tmp_path.iterdir())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 __all__ = ["ProcessorMark", "ProcessorTime"]
 
@@ -22,6 +24,7 @@ class ProcessorTime:
         waited_us: how long it could have run and no processor was free; None where the system does not tell.
         load: the load average of the last minute, this program's part included; None where there is none.
         cores: how many processors the program may use.
+        threads: how many threads an operator of PyTorch may use.
     """
 
     wall_us: float
@@ -29,6 +32,7 @@ class ProcessorTime:
     waited_us: float | None
     load: float | None
     cores: int
+    threads: int | None = None
 
 
 class ProcessorMark:
@@ -40,6 +44,7 @@ class ProcessorMark:
 
     def since(self) -> ProcessorTime:
         """Return what they have counted; to be called in the same thread."""
+        torch: Any = sys.modules.get("torch")
         waited = _waited_ns()
         known = waited is not None and self._waited_ns is not None
         return ProcessorTime(
@@ -48,6 +53,7 @@ class ProcessorMark:
             waited_us=(waited - self._waited_ns) / 1000 if known else None,  # type: ignore[operator]
             load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
             cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+            threads=torch.get_num_threads() if torch is not None else None,
         )
 
 

@@ -17,6 +17,7 @@ from torchwhy.capture.open_calls import detach_labels
 from torchwhy.capture.options import Options
 from torchwhy.capture.processor_time import ProcessorMark, ProcessorTime
 from torchwhy.capture.schedule import Phase, Schedule
+from torchwhy.capture.stack_samples import StackSampler, StackSamples
 from torchwhy.counters.compiler import Compiled, CompilerMark
 
 __all__ = ["Recorder", "Window"]
@@ -36,6 +37,7 @@ class Window:
         steps: how many steps it holds, the one in which it was stopped included.
         compiled: what `torch.compile` did meanwhile.
         spent: what the recording thread's time went to meanwhile.
+        samples: where its Python was.
     """
 
     trace: Path
@@ -43,6 +45,7 @@ class Window:
     steps: int
     compiled: Compiled
     spent: ProcessorTime
+    samples: StackSamples
 
     @property
     def size(self) -> int:
@@ -94,7 +97,7 @@ class Recorder:
         self._keep = True
         self._steps = 0  # of the window that is open
         self._began: _Beginning | None = None  # of the window that is open
-        self._meanwhile: tuple[Compiled, ProcessorTime] | None = None  # from there to its end
+        self._meanwhile: tuple[Compiled, ProcessorTime, StackSamples] | None = None  # from there to its end
         self._profiler: Any = _profile_without_inductor()(
             schedule=self._action if schedule else None,  # asked anew for each step
             on_trace_ready=self._save,
@@ -189,8 +192,9 @@ class Recorder:
             # Compressed only when the program has ended: its next steps should not wait for that.
             path = self._folder / f"window-{len(self.windows) + 1}.json"
             profiler.export_chrome_trace(str(path))
-            compiled, spent = self._meanwhile or _Beginning().since()
-            self.windows.append(Window(path, profiler.profiler.kineto_results, self._steps, compiled, spent))
+            compiled, spent, samples = self._meanwhile or _Beginning().since()
+            results = profiler.profiler.kineto_results
+            self.windows.append(Window(path, results, self._steps, compiled, spent, samples))
             self._began = self._meanwhile = None
             self._steps = 0
             if self._ready is not None:
@@ -244,10 +248,10 @@ class _Beginning:
     """Of a window."""
 
     def __init__(self) -> None:
-        self._compiler, self._processor = CompilerMark(), ProcessorMark()
+        self._compiler, self._processor, self._stacks = CompilerMark(), ProcessorMark(), StackSampler()
 
-    def since(self) -> tuple[Compiled, ProcessorTime]:
-        return self._compiler.since(), self._processor.since()
+    def since(self) -> tuple[Compiled, ProcessorTime, StackSamples]:
+        return self._compiler.since(), self._processor.since(), self._stacks.end()
 
 
 class _Collections:

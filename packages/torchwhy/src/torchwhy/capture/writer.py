@@ -29,8 +29,8 @@ def write_traces(
 ) -> None:
     """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
 
-    Two values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds, and
-    `torchwhy_processor_time`, see `ProcessorTime`.
+    Three values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds,
+    `torchwhy_processor_time`, see `ProcessorTime`, and `torchwhy_stack_samples`, see `StackSamples`.
 
     For TensorBoard the same bytes appear under the names its handler gives, `HOST_PID.NANOSECONDS.pt.trace.json.gz`.
     """
@@ -38,7 +38,11 @@ def write_traces(
         target = folder / ("trace.json.gz" if number == 1 else f"trace-{number}.json.gz")
         with window.trace.open("rb") as plain, gzip.open(target, "wb", compresslevel=GZIP_LEVEL) as packed:
             plain.seek(plain.read(64).index(b"{") + 1)  # PyTorch begins with an empty line
-            told = {"torchwhy_unrecorded_steps": unrecorded, "torchwhy_processor_time": window.spent}
+            told = {
+                "torchwhy_unrecorded_steps": unrecorded,
+                "torchwhy_processor_time": window.spent,
+                "torchwhy_stack_samples": window.samples,
+            }
             packed.write(msgspec.json.encode(told)[:-1] + b",")
             shutil.copyfileobj(plain, packed, 1 << 20)
         window.trace.unlink()

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.finding import Evidence
+from torchwhy.trace.derived.stack_samples import sampled_stack
 from torchwhy.trace.meaning.kinds import GPU_WORK
 from torchwhy.trace.model.device import devices_of, streams_of
 from torchwhy.trace.model.trace import Trace
@@ -44,6 +45,8 @@ def evidence(
         longest = chosen[same[spent[same] == spent[same].max()]]
         row = int(longest[np.argmin(events.ts[longest])])
         stack = () if events.kind[row] in GPU_WORK else tuple(trace.stack(row)[:_FRAMES])
+        if not stack and events.kind[row] not in GPU_WORK:
+            stack = sampled_stack(trace, chosen[same])[:_FRAMES]
         time_us, start_us = int(total[i]) / 1000, int(events.ts[row]) / 1000
         all_of_it = chosen[same]
         found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note, all_of_it))

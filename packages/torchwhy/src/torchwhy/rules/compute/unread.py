@@ -16,7 +16,7 @@ from torchwhy.trace.derived.forward_pass import ForwardPass, backward_of, forwar
 from torchwhy.trace.derived.shapes import Shape, elements
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.arithmetic import ROWWISE, SORT
-from torchwhy.trace.meaning.operators import SLICE
+from torchwhy.trace.meaning.operators import DIAGONAL, SLICE
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
@@ -33,28 +33,29 @@ class _Result:
     rows: list[int]
     part: float
     sorts: bool
+    diagonal: bool
 
 
 @rule("D22", "unread-result", source="arithmetic by shapes: what is computed, and what is read of it", frees="device")
-def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.05) -> Iterator[Finding]:
+def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.08) -> Iterator[Finding]:
     """Most of a result is thrown away.
 
     Sees: a matrix product or a sort (with elementwise operators and norms of its result's shape after it) whose result
-    is read by `aten::select`, `slice` or `narrow` alone, 25% of it or less together, by the shapes of what is read. Its
-    time, with that of its backward pass, is 5% of the window or more.
+    is read by `aten::select`, `slice`, `narrow` or `diagonal` alone, 25% of it or less together, by the shapes of what
+    is read. Its time, with that of its backward pass, is 8% of the window or more.
 
     Costs: the part that nobody reads is computed, written, and in training differentiated.
 
     Fix: take the part of the input first: the last position before the head, the rows of interest before the product.
-    In place of a sort `topk`, or `kthvalue`, `min`, `max`.
+    The diagonal of a product is a sum of elementwise products. In place of a sort `topk`, or `kthvalue`, `min`, `max`.
 
     Known problems: tensors are known by their shapes. Another tensor of the same shape that is read later hides the
     finding, and one of the slice's shape may be taken for it.
     """
     window = trace.derived(steady_window)
     found = _results(trace, trace.derived(forward_pass), read)
-    for sorts in (False, True):
-        chosen = [one for one in found if one.sorts is sorts]
+    for sorts, diagonal in ((False, False), (False, True), (True, False)):
+        chosen = [one for one in found if (one.sorts, one.diagonal) == (sorts, diagonal)]
         rows = np.array([row for one in chosen for row in one.rows], np.int32)
         mine = np.concatenate((rows, backward_of(trace, rows)))
         when = work_of(trace, mine)
@@ -72,9 +73,13 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.05) -> I
             stretches=when,
             window=window,
             evidence=evidence(trace, rows),
-            cause="Only slices of the result are read, and the rest is not used.",
+            cause="Only the diagonal of the result is read, and the rest is not used."
+            if diagonal
+            else "Only slices of the result are read, and the rest is not used.",
             fix="Use topk, which doesn't sort the rest; kthvalue, min or max for one value."
             if sorts
+            else "Compute the diagonal alone: (a * b).sum(-1) is the diagonal of a @ b.T."
+            if diagonal
             else "Select before computing: take the positions or rows that are read (such as the last position) from "
             "the input, and compute with these alone.",
         )
@@ -82,7 +87,8 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.05) -> I
 
 def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
     events, rows = trace.events, program.rows
-    sorts, slices, rowwise = (events.are(meaning, rows) for meaning in (SORT, SLICE, ROWWISE))
+    sorts, slices, rowwise = (events.are(meaning, rows) for meaning in (SORT, SLICE | DIAGONAL, ROWWISE))
+    diagonals = events.are(DIAGONAL, rows)
     readers: defaultdict[tuple[int, Shape], list[int]] = defaultdict(list)
     makers: defaultdict[tuple[int, Shape], list[int]] = defaultdict(list)
     for i, taken in enumerate(program.shapes):
@@ -102,10 +108,15 @@ def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
                 chain.append(mine.pop(0))
             if not mine or not slices[mine].all():
                 continue
-            part = sum(_part(program, at, shape) for at in mine)
+            part = sum(_diagonal_part(shape) if diagonals[at] else _part(program, at, shape) for at in mine)
             if 0 < part <= read:
-                found.append(_Result([int(rows[k]) for k in chain], part, bool(sorts[i])))
+                found.append(_Result([int(rows[k]) for k in chain], part, bool(sorts[i]), bool(diagonals[mine].all())))
     return found
+
+
+def _diagonal_part(shape: Shape) -> float:
+    """What part of matrices their diagonal is."""
+    return 1 / max(shape[-2:]) if len(shape) > 1 else 1.0
 
 
 def _part(program: ForwardPass, at: int, shape: Shape) -> float:

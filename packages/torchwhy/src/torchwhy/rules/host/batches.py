@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.python_lines import line_there, python_lines
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import batch_waits, worker_starts
 from torchwhy.trace.derived.idle import at_stake, idle_time
 from torchwhy.trace.derived.launches import device_known
+from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
+from torchwhy.trace.meaning.frames import COLLATE_CALL, LOADER_FRAME, code_of, line_of
+from torchwhy.trace.meaning.operators import DRAWS_ORDER
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
@@ -59,6 +64,26 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
             "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. "
             "Worker processes take a second to start and hold copies of what the dataset holds."
         )
+        cause += line_there(trace, lost)
+        if _iterators(trace, rows) >= max(3, 0.9 * len(rows)):
+            cause = (
+                "A new iterator is made for each batch, as next(iter(loader)) does: it draws the order of all samples "
+                "again, and uses one batch of it."
+            )
+            fix = (
+                "Make the iterator once, outside the loop: batches = iter(loader), then next(batches), and a new one "
+                "when it ends; or for batch in loader."
+            )
+        elif _collates(trace, lost):
+            cause = "The collate function takes most of that time, in the program's own process." + line_there(
+                trace, lost
+            )
+            fix = (
+                "Let the collate function work on whole tensors: torch.stack, torch.nn.utils.rnn.pad_sequence, one "
+                "torch.from_numpy for the batch, in place of loops over numbers. num_workers=4 moves it to other "
+                "processes."
+            )
+        seen += (*python_lines(trace, lost), *_asked_at(trace, lost))
     elif starts.total * 2 > lost.total:
         cause = (
             "Each pass over the DataLoader ends its worker processes and starts new ones: no batch is ready until they "
@@ -143,6 +168,38 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
         fix="If samples become more costly, give the DataLoader num_workers=4 and persistent_workers=True.",
         linked=True,
     )
+
+
+def _iterators(trace: Trace, rows: Int32) -> int:
+    """How many of the calls for a batch draw an order of samples, or follow a new seed that no other call follows."""
+    events = trace.events
+    orders = events.of(DRAWS_ORDER)
+    place = np.searchsorted(events.ts[rows], events.ts[orders], "right") - 1
+    within = (place >= 0) & (events.end[orders] <= events.end[rows][np.maximum(place, 0)])
+    return len(np.unique(place[within]))
+
+
+def _collates(trace: Trace, when: Intervals) -> bool:
+    """Whether half of the samples taken in some stretches show the collate function, one of the program's own."""
+    samples = trace.derived(stack_samples)
+    inside = samples.inside(when).tolist()
+    return 2 * sum(any(COLLATE_CALL.names(one) for one in samples.texts(i)) for i in inside) >= max(len(inside), 2)
+
+
+def _asked_at(trace: Trace, when: Intervals) -> tuple[Evidence, ...]:
+    """The line of the program that asks a DataLoader for its batches, from samples of the stacks."""
+    samples = trace.derived(stack_samples)
+    found: Counter[tuple[str, ...]] = Counter()
+    for i in samples.inside(when).tolist():
+        stack = samples.stacks[i]
+        last = max((place for place, frame in enumerate(stack) if LOADER_FRAME.names(frame)), default=len(stack))
+        caller = next((k for k in range(last + 1, len(stack)) if code_of(stack[k]) == "program"), -1)
+        if caller >= 0:
+            found[stack[caller:]] += 1
+    if not found:
+        return ()
+    stack, count = found.most_common(1)[0]
+    return (Evidence(line_of(stack[0]), count, stack=stack, note="asks for the batches"),)
 
 
 def _waits(trace: Trace) -> tuple[Int32, Int64, Intervals]:

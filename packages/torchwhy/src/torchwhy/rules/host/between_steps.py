@@ -9,7 +9,7 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
+from torchwhy.rules.host.python_lines import advice_on_calls, advice_on_waits, line_there, main_calls, python_lines
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.gaps import Cause, idle_gaps
@@ -102,8 +102,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         or (
             Evidence("no operator, call or annotation", len(lost), lost.total / 1000, int(lost.starts[longest]) / 1000),
         ),
-        cause=_cause(trace, house=house),
-        fix=_fix(trace, calls, house=house),
+        cause=_cause(trace, house=house) + line_there(trace, lost),
+        fix=_fix(trace, lost, calls, house=house),
     )
 
 
@@ -118,7 +118,9 @@ def _cause(trace: Trace, *, house: bool) -> str:
     )
 
 
-def _fix(trace: Trace, calls: Int32, *, house: bool) -> str:
+def _fix(trace: Trace, lost: Intervals, calls: Int32, *, house: bool) -> str:
+    if advice := advice_on_waits(trace, lost):
+        return advice
     if advice := advice_on_calls(trace, calls):
         return advice
     if house:

@@ -17,7 +17,7 @@ from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.communication import EXCHANGE
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
 from torchwhy.trace.meaning.frames import MODULE
-from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, COPY, HEAVY, MAGNITUDE
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, COPY, DRAWS_ORDER, HEAVY, MAGNITUDE
 from torchwhy.trace.meaning.programs import kin
 from torchwhy.trace.meaning.tensors import CONCATENATE, MAKE_TENSOR
 from torchwhy.trace.model.trace import Trace
@@ -132,6 +132,10 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
         )
     elif trace.events.are(MAGNITUDE, rows[:1])[0] and types & {"complex64", "complex128"}:
         advice.append("x.real.square() + x.imag.square() where the square of the magnitude will do: it needs no root")
+    elif trace.events.are(DRAWS_ORDER, rows[:1])[0]:
+        advice.append(
+            "draw the few indices that a step needs with torch.randint, or permute once per epoch and take slices"
+        )
     elif not advice:
         known = False
         if trace.events.are(MAKE_TENSOR, rows[:1])[0]:

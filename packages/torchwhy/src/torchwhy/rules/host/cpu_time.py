@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from torchwhy.finding import Evidence
 from torchwhy.rules.evidence import evidence, most_first
 from torchwhy.trace.derived.host_activity import compiling
+from torchwhy.trace.derived.stack_samples import sampled_stack
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.communication import EXCHANGE
@@ -41,4 +44,6 @@ def by_shape(trace: Trace, rows: Int32, times: Int64) -> tuple[Evidence, ...]:
         while text.endswith(",[]]") or text.endswith(", []]"):  # arguments without a tensor
             text = text[: text.rindex(",")] + "]"
         found += evidence(trace, rows[same], times=times[same], limit=2, note=f"inputs {text[:80]}")
+    if not any(one.stack for one in found):  # too few samples for each shape, perhaps enough for all
+        found = [replace(one, stack=sampled_stack(trace, rows)) for one in found]
     return tuple(sorted(found, key=lambda item: -(item.time_us or 0.0))[:5])

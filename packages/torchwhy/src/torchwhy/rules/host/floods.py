@@ -88,7 +88,7 @@ def dispatch_flood(
         stretches=taken,
         window=window,
         evidence=evidence(trace, rows[same], times=lost.overlap(*reach)),
-        cause="The program calls it for one item after another, where one call could take all of them."
+        cause="A loop calls it for one item after another, where one call could take all of them."
         if len(often) == 1
         else "A loop over items, or a computation in many small operators.",
         fix=advice_for_loops(trace.name(best_row))

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
+from torchwhy.rules.host.python_lines import advice_on_calls, advice_on_waits, line_there, main_calls, python_lines
 from torchwhy.rules.host.recurring_stretches import Recurring, recurring
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
@@ -147,8 +147,9 @@ def _in_stretches(
         evidence=(*evidence(trace, calls), *python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
         cause="In long stretches without operators Python computes, reads or writes files, or waits for its other "
         "threads, whose operators are recorded with profile_all_threads only. They come back between the same "
-        "operators, so they are hardly set-up." + alone,
-        fix=advice_on_calls(trace, calls)
+        "operators, so they are hardly set-up." + alone + line_there(trace, long_),
+        fix=advice_on_waits(trace, long_)
+        or advice_on_calls(trace, calls)
         or (
             ""
             if trace.has_stacks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import numpy as np
@@ -11,13 +12,14 @@ from torchwhy.finding import Evidence
 from torchwhy.rules.evidence import most_first
 from torchwhy.trace.derived.host_timeline import HostTimeline
 from torchwhy.trace.derived.ownership import own_frames
+from torchwhy.trace.derived.stack_samples import LEAST, sampled_line, stack_samples
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.frames import LOGGING, MAKING_TENSORS, READING, SAVING, WRAPPER_FRAME
+from torchwhy.trace.meaning.frames import LOGGING, MAKING_TENSORS, READING, SAVING, TAKES_LOCK, WRAPPER_FRAME, line_of
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["advice_on_calls", "main_calls", "python_lines"]
+__all__ = ["advice_on_calls", "advice_on_waits", "line_there", "main_calls", "python_lines"]
 
 _ADVICE: Final = (
     (
@@ -34,10 +36,13 @@ _ADVICE: Final = (
 def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidence, ...]:
     """The functions of the program in which its loop's thread spent these stretches, the most time first.
 
-    A call into a library counts for the line of the program that made it. Empty without Python stacks.
+    A call into a library counts for the line of the program that made it. Without Python stacks samples of them tell,
+    where there are any.
     """
-    if not trace.has_stacks or not len(when):
+    if not len(when):
         return ()
+    if not trace.has_stacks:
+        return _sampled_lines(trace, when, limit)
     events = trace.events
     _, rows, starts, ends = HostTimeline.of(events, trace.frames, trace.main_lane).pieces(when.starts, when.ends)
     own = np.where((rows >= 0) & (ends > starts), trace.derived(own_frames)[rows], -1)
@@ -60,6 +65,27 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
             )
         )
     return tuple(found)
+
+
+def _sampled_lines(trace: Trace, when: Intervals, limit: int) -> tuple[Evidence, ...]:
+    """The lines of the program that were seen there, each with its part of that time."""
+    samples = trace.derived(stack_samples)
+    seen = Counter(samples.inside(when).tolist())
+    lines: Counter[str] = Counter()
+    for i, count in seen.items():
+        lines[samples.own[i]] += count
+    return tuple(
+        Evidence(
+            line_of(line),
+            count,
+            when.total / 1000 * count / seen.total(),
+            int(when.starts[0]) / 1000,
+            stack=(line,),
+            note="samples of Python there",
+        )
+        for line, count in lines.most_common(limit)
+        if line and count >= LEAST
+    )
 
 
 def main_calls(trace: Trace, when: Intervals, *, least: float = 0.5) -> Int32:
@@ -104,3 +130,20 @@ def _hottest(trace: Trace, calls: Int32, spent: npt.NDArray[np.number], enough: 
 def advice_on_calls(trace: Trace, calls: Int32) -> str:
     """What to do about calls of a function that take long; "" where its name says nothing."""
     return next((text for meaning, text in _ADVICE if trace.events.are(meaning, calls[:1]).any()), "")
+
+
+def line_there(trace: Trace, when: Intervals) -> str:
+    """A sentence on the line of the program that most samples show during some stretches, or ""."""
+    line, source = sampled_line(trace, when)
+    return f" Most samples taken there show {line}: {source}" if source else ""
+
+
+def advice_on_waits(trace: Trace, when: Intervals) -> str:
+    """What to do where the line that most samples show waits for a lock of another thread; else ""."""
+    _, source = sampled_line(trace, when)
+    if not TAKES_LOCK.names(source):
+        return ""
+    return (
+        "Another thread holds the lock meanwhile. Let it do its slow work without the lock: copy what it needs under "
+        "the lock, and write or send it after that; or hand the data over in a queue."
+    )

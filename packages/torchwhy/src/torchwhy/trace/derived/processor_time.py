@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["ProcessorTime", "processor_time", "waited_share"]
+__all__ = ["ProcessorTime", "processor_time", "threads_and_cores", "waited_share"]
 
 _NOTED: Final = "torchwhy_processor_time"
 
@@ -32,10 +32,19 @@ def processor_time(trace: Trace) -> ProcessorTime | None:
     """Return what the file tells; None for other recordings, and where the thread never waited."""
     told = trace.info.top.get(_NOTED)
     noted = told if isinstance(told, dict) else {}
-    wall, waited, load, cores = (noted.get(name) for name in ("wall_us", "waited_us", "load", "cores"))
+    wall, waited, load = (noted.get(name) for name in ("wall_us", "waited_us", "load"))
+    _, cores = threads_and_cores(trace)
     if not (_is_number(wall) and _is_number(waited)):
         return None
-    return ProcessorTime(wall, waited, load if _is_number(load) else None, cores if isinstance(cores, int) else 0)
+    return ProcessorTime(wall, waited, load if _is_number(load) else None, cores)
+
+
+def threads_and_cores(trace: Trace) -> tuple[int, int]:
+    """Return how many threads an operator may use, and how many processors the program; 0 where that isn't known."""
+    told = trace.info.top.get(_NOTED)
+    noted = told if isinstance(told, dict) else {}
+    threads, cores = (value if isinstance(value := noted.get(name), int) else 0 for name in ("threads", "cores"))
+    return threads, cores
 
 
 def waited_share(trace: Trace) -> float:

@@ -18,6 +18,8 @@ __all__ = [
     "CONVOLUTION",
     "CONVOLUTION_BACKWARD",
     "CONVOLVING",
+    "DENSE_TABLE_GRADIENT",
+    "DIVIDE",
     "DROPOUT",
     "ELEMENTWISE",
     "FILLING",
@@ -25,20 +27,30 @@ __all__ = [
     "FUSED_ATTENTION",
     "FUSED_EXPERTS",
     "GENERATED",
+    "INVERSE",
     "LIBRARY_CONVOLUTION",
     "LINEAR",
+    "LOGARITHM",
     "MATRIX_PRODUCT",
+    "MEAN_OR_VARIANCE",
     "MEMORY_SPEED",
     "MULTIPLY",
     "NATIVE_ATTENTION",
+    "ONE_HOT",
+    "PADDING",
+    "POWER",
     "PRODUCT",
     "READS_ALL",
     "READS_AND_WRITES",
     "REDUCING",
+    "ROOT",
     "ROWWISE",
+    "SCANNING",
     "SOFTMAX",
+    "SOFTMAX_CALL",
     "SORT",
     "SUBTRACT",
+    "TABLE_LOOKUP",
     "TRUTH_VALUES",
     "operation_of",
 ]
@@ -55,6 +67,8 @@ PRODUCT: Final = LINEAR | MATRIX_PRODUCT | Meaning(r"aten::(matmul|mv|addmv)$", 
 """A product of matrices, as a program calls it."""
 
 SOFTMAX: Final = Meaning(r"aten::_(safe_)?softmax$", _O)
+SOFTMAX_CALL: Final = Meaning(r"aten::softmax$", _O) | SOFTMAX
+"""Softmax at any depth."""
 DROPOUT: Final = Meaning(r"aten::(native_)?dropout$", _O)
 
 ATTENTION_STAGE: Final = SOFTMAX | Meaning(r"aten::(bmm|baddbmm|mm|addmm|convolution)$", _O)
@@ -104,6 +118,17 @@ ELEMENTWISE: Final = Meaning(
 
 MULTIPLY: Final = Meaning(r"aten::mul$", _O)
 SUBTRACT: Final = Meaning(r"aten::(sub|rsub)$", _O)
+DIVIDE: Final = Meaning(r"aten::div_?$", _O)
+MEAN_OR_VARIANCE: Final = Meaning(r"aten::(mean|var|var_mean|std)$", _O)
+POWER: Final = Meaning(r"aten::(pow|square)$", _O)
+ROOT: Final = Meaning(r"aten::r?sqrt$", _O)
+LOGARITHM: Final = Meaning(r"aten::log_?$", _O)
+INVERSE: Final = Meaning(r"aten::(linalg_inv|inverse|linalg_pinv|pinverse)$", _O)
+ONE_HOT: Final = Meaning(r"aten::one_hot$", _O)
+TABLE_LOOKUP: Final = Meaning(r"aten::embedding$", _O)
+DENSE_TABLE_GRADIENT: Final = Meaning(r"aten::embedding_dense_backward$", _O)
+"""The gradient of a whole table of vectors, of which a batch reads some rows."""
+PADDING: Final = Meaning(r"aten::constant_pad_nd$", _O)
 SORT: Final = Meaning(r"aten::(sort|argsort|msort)$", _O)
 REDUCING: Final = Meaning(r"aten::(sum|mean|norm|linalg_vector_norm|linalg_norm|amax)$", _O)
 """A sum, a mean or a norm over some dimensions."""
@@ -127,6 +152,9 @@ READS_AND_WRITES: Final = ELEMENTWISE | Meaning(
 
 TRUTH_VALUES: Final = Meaning(r"aten::(eq|ne|lt|le|gt|ge|logical_and|isnan)$", _O)
 """Operators whose results are true or false, a byte each."""
+
+SCANNING: Final = SORT | Meaning(r"aten::(cumsum|cumprod|topk|unique\w*|_unique\w*|histc|bincount|searchsorted)$", _O)
+"""What goes through all elements of a tensor to order, count or add them up."""
 
 READS_ALL: Final = Meaning(
     r"aten::(sum|mean|amax|amin|max|min|prod|norm|linalg_vector_norm|argmax|argmin|all|any|var|std|var_mean|logsumexp)$",

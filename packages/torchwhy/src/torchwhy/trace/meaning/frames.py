@@ -15,10 +15,15 @@ __all__ = [
     "CAPTURE_BEGIN_CALL",
     "CAPTURE_END_CALL",
     "CAPTURE_FUNCTION",
+    "CHECKPOINT_SAMPLED",
+    "COLLATE_CALL",
     "COLLECTING",
+    "COPYING_OBJECTS",
     "FORMATTING",
+    "HOOK_CALL",
     "INSIDE_PYTORCH",
     "LAUNCHER",
+    "LOADER_FRAME",
     "LOGGING",
     "MAKING_TENSORS",
     "MODULE",
@@ -32,6 +37,7 @@ __all__ = [
     "RECOMPUTING_FRAME",
     "SAVING",
     "SINGLE_TENSOR_UPDATE",
+    "TAKES_LOCK",
     "TORCHWHYS",
     "WRAPPER_FRAME",
     "called_name",
@@ -94,6 +100,28 @@ FORMATTING: Final = Meaning(r"(.*[/\\])?torch[/\\]_tensor_str\.py", Kind.PYTHON)
 
 PRINTING: Final = FORMATTING | Meaning(r".*(<built-in function print>|logging/__init__\.py)", Kind.PYTHON)
 """Something is printed or logged."""
+
+COPYING_OBJECTS: Final = Meaning(r"(.*[/\\])?copy\.py\(\d+\): deepcopy$", Kind.PYTHON)
+"""A whole object is copied, with all that it holds."""
+
+TAKES_LOCK: Final = Meaning(
+    r"with [\w.]*(lock|mutex|condition)\w*(\(\))?:|.*\b\w*(lock|mutex)\w*\.acquire\(", Kind.PYTHON
+)
+"""A line of a program's source that waits for a lock."""
+
+LOADER_FRAME: Final = Meaning(r"(.*[/\\])?torch[/\\]utils[/\\]data[/\\]dataloader\.py", Kind.PYTHON)
+"""A DataLoader at work."""
+
+HOOK_CALL: Final = Meaning(r".*torch[/\\]nn[/\\]modules[/\\]module\.py\(\d+\): \w+ \| .*hook\(", Kind.PYTHON)
+"""A module calls one of its hooks; a frame with its source, as `StackSamples.texts` writes it."""
+
+CHECKPOINT_SAMPLED: Final = Meaning(r"(.*[/\\])?torch[/\\]utils[/\\]checkpoint\.py", Kind.PYTHON)
+"""Activation checkpointing calls a part of the model, or computes it again."""
+
+COLLATE_CALL: Final = Meaning(
+    r".*torch[/\\]utils[/\\]data[/\\]_utils[/\\]fetch\.py\(\d+\): \w+ \| .*collate_fn\(", Kind.PYTHON
+)
+"""A DataLoader joins samples to a batch; a frame with its source."""
 
 MAKING_TENSORS: Final = Meaning(r"<built-in method (as_)?tensor of type ", Kind.PYTHON)
 """torch.tensor and torch.as_tensor: lists are read number by number."""

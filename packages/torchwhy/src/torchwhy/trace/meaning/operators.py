@@ -18,8 +18,12 @@ __all__ = [
     "CONVERSION",
     "COPY",
     "COPY_OR_CONVERSION",
+    "DIAGONAL",
     "DISPATCHED",
     "DISPATCHED_COPY",
+    "DRAWS_MASK",
+    "DRAWS_ORDER",
+    "FINITE_CHECK",
     "FOREACH_OR_FUSED",
     "FORMATTING_BEGINS",
     "FORMATTING_STEP",
@@ -50,6 +54,7 @@ __all__ = [
     "SIZED",
     "SIZE_BY_VALUES",
     "SLICE",
+    "STACK",
     "TO_COPY_BACKWARD",
     "TRANSFER",
     "UNBIND",
@@ -185,6 +190,20 @@ PICK: Final = Meaning(r"aten::(select|slice|index|narrow|unbind)$", _O)
 
 SLICE: Final = Meaning(r"aten::(select|slice|narrow)$", _O)
 """A part of a tensor along one dimension, whose size doesn't depend on values."""
+
+DIAGONAL: Final = Meaning(r"aten::(diagonal|diag|trace)$", _O)
+"""One element of each row of a matrix."""
+
+DRAWS_MASK: Final = Meaning(r"aten::(bernoulli_?|native_dropout)$", _O)
+"""Random zeros and ones."""
+
+DRAWS_ORDER: Final = Meaning(r"aten::randperm$", _O)
+"""An order of samples is drawn."""
+
+STACK: Final = Meaning(r"aten::stack$", _O)
+
+FINITE_CHECK: Final = NAN_CHECK | Meaning(r"aten::(isinf|isfinite|any|all)$", _O)
+"""Steps of a search for values that aren't finite."""
 
 UNBIND: Final = Meaning(r"aten::unbind$", _O)
 """All rows of a tensor at once; a Python loop over a tensor begins with one."""

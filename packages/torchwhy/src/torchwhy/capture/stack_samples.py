@@ -1,0 +1,99 @@
+"""Where a program's Python is, looked at every few milliseconds: places where stacks cost too much to record."""
+
+from __future__ import annotations
+
+import _thread
+import linecache
+import os
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Final
+
+__all__ = ["StackSampler", "StackSamples"]
+
+EVERY_S: Final = 0.002  # a sample takes some 20 us, so 1% of the time
+MOST: Final = 8000  # samples; when there are more, every second one goes and the others come half as often
+DEEPEST: Final = 60  # frames of a stack, from the innermost
+
+
+@dataclass
+class StackSamples:
+    """Stacks of one thread.
+
+    Attributes:
+        frames: "train.py(34): step", each once; the line is the one that ran.
+        lines: the source of each of them, "" where there is no file.
+        stacks: places in `frames`, innermost first; each stack once.
+        times_ns: when each sample was taken, nanoseconds since 1970.
+        which: the stack of each.
+    """
+
+    frames: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    stacks: list[list[int]] = field(default_factory=list)
+    times_ns: list[int] = field(default_factory=list)
+    which: list[int] = field(default_factory=list)
+
+
+class StackSampler:
+    """Looks at the thread that makes it, from another one, until `end`.
+
+    The other thread is none of `threading`'s: programs count those, and wait for them.
+    """
+
+    def __init__(self) -> None:
+        """Begin."""
+        self._thread, self._process = threading.get_ident(), os.getpid()
+        self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
+        self._taken: list[tuple[int, int]] = []
+        self._every = EVERY_S
+        self._ended = _thread.allocate_lock()
+        self._ended.acquire()
+        _thread.start_new_thread(self._watch, ())
+
+    def end(self) -> StackSamples:
+        """Stop, and return what was seen."""
+        if self._ended.locked():
+            self._ended.release()
+        return self._told(list(self._taken))
+
+    def _watch(self) -> None:
+        while not self._ended.acquire(timeout=self._every):
+            frame = sys._current_frames().get(self._thread)
+            if frame is None:
+                return
+            stack = tuple(_walk(frame))
+            del frame
+            self._taken.append((time.time_ns(), self._stacks.setdefault(stack, len(self._stacks))))
+            if len(self._taken) >= MOST:
+                self._taken, self._every = self._taken[::2], self._every * 2
+
+    def _told(self, taken: list[tuple[int, int]]) -> StackSamples:
+        """Frames as PyTorch's profiler writes them: paths without the folder they were imported from."""
+        told = StackSamples(times_ns=[when for when, _ in taken], which=[stack for _, stack in taken])
+        folders = sorted((f"{Path(each).absolute()}{os.sep}" for each in sys.path), key=len, reverse=True)
+        known: dict[tuple[CodeType, int], int] = {}
+        for stack in list(self._stacks):
+            for place in stack:
+                if place not in known:
+                    known[place] = len(known)
+                    code, line = place
+                    file = next(
+                        (code.co_filename[len(one) :] for one in folders if code.co_filename.startswith(one)), ""
+                    )
+                    told.frames.append(f"{file or code.co_filename}({line}): {code.co_name}")
+                    told.lines.append(linecache.getline(code.co_filename, line).strip()[:120])
+            told.stacks.append([known[place] for place in stack])
+        return told
+
+
+def _walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:
+    found: list[tuple[CodeType, int]] = []
+    while frame is not None and len(found) < DEEPEST:
+        found.append((frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno))
+        frame = frame.f_back
+    return found

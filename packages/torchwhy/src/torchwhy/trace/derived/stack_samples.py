@@ -1,0 +1,150 @@
+"""Where the program's Python was, as `torchwhy profile` looked every few milliseconds: places without stacks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from torchwhy.trace.derived.host_activity import outer_operators
+from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.meaning.frames import LAUNCHER, code_of, own_frame
+from torchwhy.trace.model.intervals import Intervals
+
+if TYPE_CHECKING:
+    from torchwhy.trace.model.trace import Trace
+
+__all__ = ["StackSamples", "sampled_line", "sampled_stack", "stack_samples"]
+
+_NOTED: Final = "torchwhy_stack_samples"
+LEAST: Final = 2
+"""Samples that a place needs."""
+
+
+@dataclass(frozen=True)
+class StackSamples:
+    """Stacks of the recorded thread at some moments.
+
+    Attributes:
+        times: of the samples, ascending, nanoseconds of the trace.
+        which: the stack of each, a place in the other three.
+        stacks: frames, innermost first.
+        own: the innermost frame of the program's own code; "" without one.
+        source: what stands at that line; "" where it isn't known.
+        lines: the source of every frame's line.
+    """
+
+    times: Int64
+    which: Int32
+    stacks: tuple[tuple[str, ...], ...]
+    own: tuple[str, ...]
+    source: tuple[str, ...]
+    lines: dict[str, str]
+
+    def texts(self, stack: int) -> list[str]:
+        """The frames of a stack, innermost first, each with its source: "train.py(34): step | loss.backward()"."""
+        return [f"{frame} | {self.lines.get(frame, '')}" for frame in self.stacks[stack]]
+
+    def when(self, stacks: Flags) -> Intervals:
+        """The time of the samples that show one of these stacks: half of the way to the samples around each."""
+        if len(self.times) < LEAST:
+            return Intervals.union([], [])
+        between = (self.times[1:] + self.times[:-1]) // 2
+        starts, ends = np.append(self.times[:1], between), np.append(between, self.times[-1:])
+        chosen = stacks[self.which]
+        return Intervals.union(starts[chosen], ends[chosen])
+
+    def inside(self, when: Intervals) -> Int32:
+        """The stack of each sample taken in these stretches of time."""
+        place = np.searchsorted(when.starts, self.times, "right") - 1
+        within = place >= 0
+        within[within] = self.times[within] < when.ends[place[within]]
+        return self.which[within]
+
+
+def stack_samples(trace: Trace) -> StackSamples:
+    """Read them; there are none in other recordings, and none where the file makes no sense."""
+    told = trace.info.top.get(_NOTED)
+    nothing = StackSamples(np.empty(0, np.int64), np.empty(0, np.int32), (), (), (), {})
+    if not isinstance(told, dict):
+        return nothing
+    try:
+        frames, lines = [str(one) for one in told["frames"]], [str(one) for one in told["lines"]]
+        stacks = [[int(place) for place in one] for one in told["stacks"]]
+        times = np.array(told["times_ns"], np.int64) - trace.info.base_ns
+        which = np.array(told["which"], np.int32)
+        names = tuple(tuple(frames[place] for place in one) for one in stacks)
+        source = dict(zip(frames, lines, strict=True))
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
+        return nothing
+    if times.shape != which.shape or times.ndim != 1 or ((which < 0) | (which >= len(names))).any():
+        return nothing
+    order = np.argsort(times, kind="stable")
+    own = tuple(_own(one) for one in names)
+    return StackSamples(times[order], which[order], names, own, tuple(source.get(one, "") for one in own), source)
+
+
+def sampled_stack(trace: Trace, rows: Int32, *, least: float = 0.5) -> tuple[str, ...]:
+    """The stack in which the program's thread is mostly seen at some calls, from its innermost own line outwards.
+
+    Between the operators before and after a call its thread is in the line that makes it, mostly.
+
+    Args:
+        trace: where the rows are from.
+        rows: host events.
+        least: the part of the samples that one line needs.
+    """
+    samples, events = trace.derived(stack_samples), trace.events
+    if not len(samples.times) or not len(rows):
+        return ()
+    outer = trace.derived(outer_operators)
+    outer = outer[events.lane[outer] == trace.main_lane]
+    begins, ends = events.ts[outer], np.sort(events.end[outer])
+    before = np.searchsorted(ends, events.ts[rows], "right") - 1
+    after = np.searchsorted(begins, events.end[rows], "left")
+    starts = np.where(before >= 0, ends[np.maximum(before, 0)], events.ts[rows]) if len(outer) else events.ts[rows]
+    stops = (
+        np.where(after < len(outer), begins[np.minimum(after, len(outer) - 1)], events.end[rows])
+        if len(outer)
+        else events.end[rows]
+    )
+    return _most(samples, Intervals.union(starts, stops), least)
+
+
+def sampled_line(trace: Trace, when: Intervals, *, least: float = 0.5) -> tuple[str, str]:
+    """The program's own line in which it mostly is during some stretches, with its source; ("", "") without one."""
+    samples = trace.derived(stack_samples)
+    seen = Counter((samples.own[i], samples.source[i]) for i in samples.inside(when).tolist())
+    if not seen:
+        return "", ""
+    (line, source), count = seen.most_common(1)[0]
+    return (line, source) if line and count >= max(LEAST, least * seen.total()) else ("", "")
+
+
+def _most(samples: StackSamples, when: Intervals, least: float) -> tuple[str, ...]:
+    seen = Counter(samples.inside(when).tolist())
+    lines: Counter[str] = Counter()
+    for i, count in seen.items():
+        lines[samples.own[i]] += count
+    if not lines:
+        return ()
+    line, count = lines.most_common(1)[0]
+    if not line or count < max(LEAST, least * lines.total()):
+        return ()
+    stack = samples.stacks[max((i for i in seen if samples.own[i] == line), key=lambda i: seen[i])]
+    return stack[stack.index(line) :]
+
+
+def _own(stack: tuple[str, ...]) -> str:
+    """The frame of a stack that `own_frame` means, with its line."""
+    kind = code_of(own_frame(stack)) if own_frame(stack) else ""
+    if not kind:
+        return ""
+    for frame in stack:
+        if LAUNCHER in frame:
+            break
+        if code_of(frame) == kind:
+            return frame
+    return ""

@@ -1,0 +1,311 @@
+"""Ordinary mistakes in PyTorch programs: what is computed in a longer way than needed, too often, or for nothing."""
+
+from tests.rules.cases import fires, silent
+from tests.traces import Story
+
+NODE = "autograd::engine::evaluate_function: "
+RECOMPUTE = "torch/utils/checkpoint.py(1124): recompute_fn"
+
+
+def samples(story, places, every=20):
+    """Add samples of the stacks: one of `places` (frames, innermost first) after the other, `every` microseconds."""
+    frames = sorted({frame for stack in places for frame in stack})
+    story.top["baseTimeNanoseconds"] = 10**18
+    story.top["torchwhy_stack_samples"] = {
+        "frames": frames,
+        "lines": [frame.partition("|")[2] for frame in frames],
+        "stacks": [[frames.index(frame) for frame in stack] for stack in places],
+        "times_ns": [10**18 + 1000 * (k * every) for k in range(len(places))],
+        "which": list(range(len(places))),
+    }
+    return story
+
+
+def inverse(columns):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::linalg_inv", at + 10, 700, Input_Dims=[[400, 400]])
+        story.op("aten::matmul", at + 720, 50, Input_Dims=[[400, 400], [400, columns]])
+    return story
+
+
+@fires("inverse-for-product")
+def an_inverse_is_multiplied_with_one_vector():
+    return inverse(1)
+
+
+@silent("inverse-for-product")
+def an_inverse_is_multiplied_with_many():
+    return inverse(400)
+
+
+def hot(then, **dims):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::one_hot", at + 10, 100, Input_Dims=[[64], []], Concrete_Inputs=["", "500"])
+        story.op("aten::to", at + 120, 100, Input_Dims=[[64, 500], [], []])
+        story.op(then, at + 230, 500, Input_Dims=dims["dims"])
+    return story
+
+
+@fires("one-hot")
+def rows_of_zeros_and_a_one_meet_a_matrix():
+    return hot("aten::matmul", dims=[[64, 500], [500, 32]])
+
+
+@fires("one-hot")
+def rows_of_zeros_and_a_one_pick_from_scores():
+    return hot("aten::mul", dims=[[64, 500], [64, 500]])
+
+
+@silent("one-hot")
+def rows_of_zeros_and_a_one_are_smoothed():
+    return hot("aten::mul", dims=[[64, 500], []])
+
+
+def normalised(root, rounds=4):
+    story = Story(gpu=None)
+    for at in story.steps(3, 4000):
+        for k in range(rounds):
+            begin = at + 900 * k
+            story.op("aten::mean", begin, 20, Input_Dims=[[64, 32], [], []])
+            story.op("aten::sub", begin + 30, 100, Input_Dims=[[64, 32], [64, 1], []])
+            story.op("aten::pow", begin + 140, 100, Input_Dims=[[64, 32], []])
+            story.op("aten::mean", begin + 250, 20, Input_Dims=[[64, 32], [], []])
+            story.op(root, begin + 280, 10, Input_Dims=[[64, 1]])
+            story.op("aten::div", begin + 300, 100, Input_Dims=[[64, 32], [64, 1]])
+    return story
+
+
+@fires("norm-by-hand")
+def rows_are_centred_and_scaled():
+    return normalised("aten::sqrt")
+
+
+@silent("norm-by-hand")
+def rows_are_scaled_by_a_sum():
+    return normalised("aten::add")
+
+
+def dropped(mask, backward=False):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::linear", at + 10, 300, Input_Dims=[[64, 32], [32, 32], [32]])
+        story.op("aten::dropout", at + 320, 300, Input_Dims=[[64, 32], [], []])
+        if mask:
+            story.op("aten::bernoulli_", at + 330, 200, Input_Dims=[[64, 32], []])
+        if backward:
+            story.op(NODE + "MulBackward0", at + 640, 100)
+    return story
+
+
+@fires("dropout-at-inference")
+def masks_are_drawn_and_nothing_is_trained():
+    return dropped(mask=True)
+
+
+@silent("dropout-at-inference")
+def masks_are_drawn_in_training():
+    return dropped(mask=True, backward=True)
+
+
+@silent("dropout-at-inference")
+def dropout_is_switched_off():
+    return dropped(mask=False)
+
+
+def backward_with_layers(frame):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op(NODE + "AddmmBackward0", at + 500, 300)
+        if frame:
+            story.frame(frame, at + 505, 250)
+        story.op("aten::linear", at + 510, 240, Input_Dims=[[64, 32], [32, 32], [32]])
+    return story
+
+
+@fires("recomputed-forward")
+def layers_run_again_within_the_backward_pass():
+    return backward_with_layers(RECOMPUTE)
+
+
+@silent("recomputed-forward")
+def a_backward_pass_of_the_programs_own_calls_layers():
+    return backward_with_layers("train.py(30): backward")
+
+
+def table(rows, asked=(10, 20)):
+    story = Story(gpu=None)
+    for at in story.steps(3, 2000):
+        story.op("aten::embedding", at + 10, 50, Input_Dims=[[rows, 32], list(asked), [], [], []])
+        story.op(NODE + "EmbeddingBackward0", at + 100, 400)
+        story.op("aten::embedding_dense_backward", at + 110, 380, Input_Dims=[[*asked, 32], list(asked), [], [], []])
+        story.note("Optimizer.step#Adam.step", at + 600, 1000)
+        story.op("aten::sqrt", at + 610, 900, Input_Dims=[[rows, 32]])
+    return story
+
+
+@fires("dense-table-gradient")
+def a_large_table_is_updated_for_a_few_rows():
+    return table(100_000)
+
+
+@silent("dense-table-gradient")
+def most_of_a_small_table_is_used():
+    return table(300)
+
+
+def padded(lengths, full=256):
+    story = Story(gpu=None)
+    for at in story.steps(3, 2000):
+        for k in range(16):
+            length = lengths[k % len(lengths)]
+            amounts = f"[0, {full - length}]"
+            story.op(
+                "aten::constant_pad_nd",
+                at + 10 * k,
+                5,
+                Input_Dims=[[length], [], []],
+                Concrete_Inputs=["", amounts, ""],
+            )
+        story.op("aten::linear", at + 400, 1200, Input_Dims=[[16, full, 32], [32, 32], [32]])
+    return story
+
+
+@fires("padded-to-maximum")
+def short_texts_are_padded_to_256():
+    return padded([10, 20, 30, 40, 17])
+
+
+@silent("padded-to-maximum")
+def some_texts_are_nearly_as_long():
+    return padded([10, 20, 30, 40, 250])
+
+
+def numbers(count, reduce="aten::linalg_vector_norm"):
+    story = Story(gpu=None)
+    for at in story.steps(3, 4000):
+        for k in range(count):
+            story.op(reduce, at + 60 * k, 20, Input_Dims=[[48, 48], [], [], [], []])
+            story.op("aten::item", at + 60 * k + 30, 5, Input_Dims=[[]])
+    return story
+
+
+@fires("numbers-one-by-one")
+def a_norm_is_read_for_each_parameter():
+    return numbers(50)
+
+
+@silent("numbers-one-by-one")
+def a_few_losses_are_read():
+    return numbers(4)
+
+
+@silent("numbers-one-by-one")
+def numbers_are_read_that_no_reduction_made():
+    return numbers(50, reduce="aten::linear")
+
+
+def copied(frame):
+    story = Story(gpu=None)
+    for at in story.steps(4, 200):
+        story.op("aten::mm", at + 10, 50, Input_Dims=[[8, 8], [8, 8]])
+    mine, other = ["train.py(9): step"], [frame, "train.py(12): keep"]
+    return samples(story, [other if k % 2 else mine for k in range(40)])
+
+
+@fires("deepcopy-each-step")
+def samples_show_deepcopy_in_every_step():
+    return copied("copy.py(150): deepcopy")
+
+
+@silent("deepcopy-each-step")
+def samples_show_shallow_copies():
+    return copied("copy.py(90): copy")
+
+
+@fires("deepcopy-each-step")
+def frames_of_deepcopy_in_every_step():
+    story = Story(gpu=None)
+    for at in story.steps(4, 200):
+        story.op("aten::mm", at + 10, 50, Input_Dims=[[8, 8], [8, 8]])
+        story.frame("copy.py(128): deepcopy", at + 100, 60)
+    return story
+
+
+def stacked(dims):
+    story = Story(gpu=None)
+    for at in story.steps(4, 2000):
+        story.op("aten::linear", at + 10, 300, Input_Dims=[[64, 32], [32, 32], [32]])
+        for k in range(3):
+            story.op("aten::stack", at + 700 + 400 * k, 80, Input_Dims=dims, Input_type=["TensorList", "Scalar"])
+    return story
+
+
+@fires("rows-stacked")
+def batches_are_stacked_from_long_lists():
+    return stacked([[], []])
+
+
+@silent("rows-stacked")
+def three_tensors_are_stacked():
+    return stacked([[[64, 32]] * 3, []])
+
+
+def threads(count):
+    story = Story(gpu=None)
+    story.top["torchwhy_processor_time"] = {"wall_us": 9000.0, "waited_us": 0.0, "cores": 2, "threads": count}
+    for at in story.steps(3, 1000):
+        story.op("aten::addmm", at + 10, 800, Input_Dims=[[32], [64, 32], [32, 32], [], []])
+    return story
+
+
+@fires("too-many-threads")
+def thirty_two_threads_on_two_processors():
+    return threads(32)
+
+
+@silent("too-many-threads")
+def as_many_threads_as_processors():
+    return threads(2)
+
+
+def generation(lengths):
+    story = Story(gpu=None)
+    for number, at in enumerate(story.steps(len(lengths), 1000)):
+        length = lengths[number]
+        story.op("aten::embedding", at + 10, 50, Input_Dims=[[500, 32], [4, length], [], [], []])
+        story.op("aten::linear", at + 100, 800, Input_Dims=[[4, length, 32], [32, 32], [32]])
+    return story
+
+
+@fires("growing-work")
+def the_whole_prefix_is_computed_for_each_word():
+    return generation([70, 71, 72, 73])
+
+
+@silent("growing-work")
+def one_position_is_computed_for_each_word():
+    return generation([1, 1, 1, 1])
+
+
+@silent("growing-work")
+def texts_of_several_lengths():
+    return generation([70, 75, 76, 90])
+
+
+@fires("growing-work")
+def scores_of_all_batches_are_sorted_after_each():
+    story = Story(gpu=None)
+    for number, at in enumerate(story.steps(6, 1000)):
+        story.op("aten::argsort", at + 100, 800, Input_Dims=[[4096 * (number + 1)], [], []])
+    return story
+
+
+@fires("cpu-hotspot")
+def all_rows_are_shuffled_in_every_step():
+    story = Story(gpu=None)
+    for at in story.steps(4, 4000):
+        story.op("aten::randperm", at + 10, 3000, Input_Dims=[[], [], [], [], []])
+        story.op("aten::mm", at + 3100, 300, Input_Dims=[[8, 8], [8, 8]])
+    return story
