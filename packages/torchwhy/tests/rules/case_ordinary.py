@@ -309,3 +309,37 @@ def all_rows_are_shuffled_in_every_step():
         story.op("aten::randperm", at + 10, 3000, Input_Dims=[[], [], [], [], []])
         story.op("aten::mm", at + 3100, 300, Input_Dims=[[8, 8], [8, 8]])
     return story
+
+
+def products(kind, each_us, size=512):
+    story = Story(gpu=None)
+    for at in story.steps(3, 60_000):
+        shapes = [[size, size], [size, size]]
+        story.op("aten::mm", at + 100, each_us, Input_Dims=shapes, Input_type=[kind, kind])
+    return story
+
+
+@fires("slow-half-precision")
+def half_precision_in_plain_loops():
+    return products("c10::Half", 50_000)  # 268 million operations: 5.4 GFLOP/s
+
+
+@silent("slow-half-precision")
+def half_precision_by_instructions():
+    return products("c10::BFloat16", 5000)  # 54 GFLOP/s
+
+
+@silent("slow-half-precision")
+def single_precision_is_slow():
+    return products("float", 50_000)
+
+
+@fires("slow-half-precision")
+def a_convolution_in_plain_loops():
+    story = Story(gpu=None)
+    shapes, types = [[8, 32, 16, 16], [64, 32, 3, 3], [64]], ["c10::Half"] * 3
+    how = ["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "1"]
+    for at in story.steps(3, 60_000):
+        story.op("aten::conv2d", at + 10, 20_010, Input_Dims=shapes, Input_type=types, Concrete_Inputs=how)
+        story.op("aten::_slow_conv2d_forward", at + 15, 20_000, Input_Dims=shapes, Input_type=types)
+    return story

@@ -47,7 +47,7 @@ class StackSampler:
 
     def __init__(self) -> None:
         """Begin."""
-        self._thread, self._process = threading.get_ident(), os.getpid()
+        self._thread = threading.get_ident()
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
         self._taken: list[tuple[int, int]] = []
         self._every = EVERY_S
@@ -59,7 +59,7 @@ class StackSampler:
         """Stop, and return what was seen."""
         if self._ended.locked():
             self._ended.release()
-        return self._told(list(self._taken))
+        return self._named(list(self._taken))
 
     def _watch(self) -> None:
         while not self._ended.acquire(timeout=self._every):
@@ -72,9 +72,9 @@ class StackSampler:
             if len(self._taken) >= MOST:
                 self._taken, self._every = self._taken[::2], self._every * 2
 
-    def _told(self, taken: list[tuple[int, int]]) -> StackSamples:
+    def _named(self, taken: list[tuple[int, int]]) -> StackSamples:
         """Frames as PyTorch's profiler writes them: paths without the folder they were imported from."""
-        told = StackSamples(times_ns=[when for when, _ in taken], which=[stack for _, stack in taken])
+        samples = StackSamples(times_ns=[when for when, _ in taken], which=[stack for _, stack in taken])
         folders = sorted((f"{Path(each).absolute()}{os.sep}" for each in sys.path), key=len, reverse=True)
         known: dict[tuple[CodeType, int], int] = {}
         for stack in list(self._stacks):
@@ -85,10 +85,10 @@ class StackSampler:
                     file = next(
                         (code.co_filename[len(one) :] for one in folders if code.co_filename.startswith(one)), ""
                     )
-                    told.frames.append(f"{file or code.co_filename}({line}): {code.co_name}")
-                    told.lines.append(linecache.getline(code.co_filename, line).strip()[:120])
-            told.stacks.append([known[place] for place in stack])
-        return told
+                    samples.frames.append(f"{file or code.co_filename}({line}): {code.co_name}")
+                    samples.lines.append(linecache.getline(code.co_filename, line).strip()[:120])
+            samples.stacks.append([known[place] for place in stack])
+        return samples
 
 
 def _walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:

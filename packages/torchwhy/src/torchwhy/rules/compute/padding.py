@@ -61,7 +61,7 @@ def padded_to_fixed_length(
         stretches=when,
         window=window,
         evidence=(*evidence(trace, pads, limit=1), *evidence(trace, rows, limit=4)),
-        cause="Most of what the model computes is padding.",
+        cause=f"At least {percent(1 - most / full)} of each sequence is padding, which the model computes like data.",
         fix="Pad each batch to its own longest sequence: torch.nn.utils.rnn.pad_sequence in the collate function; for "
         "compiled code to the next of a few lengths.",
     )

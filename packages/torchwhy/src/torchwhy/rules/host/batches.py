@@ -74,9 +74,10 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
                 "Make the iterator once, outside the loop: batches = iter(loader), then next(batches), and a new one "
                 "when it ends; or for batch in loader."
             )
-        elif _collates(trace, lost):
-            cause = "The collate function takes most of that time, in the program's own process." + line_there(
-                trace, lost
+        elif (collating := _collating(trace, lost)) >= 0.5:
+            cause = (
+                f"The collate function runs in the program's own process: {percent(collating)} of the stacks sampled "
+                "in that time show it." + line_there(trace, lost)
             )
             fix = (
                 "Let the collate function work on whole tensors: torch.stack, torch.nn.utils.rnn.pad_sequence, one "
@@ -179,11 +180,11 @@ def _iterators(trace: Trace, rows: Int32) -> int:
     return len(np.unique(place[within]))
 
 
-def _collates(trace: Trace, when: Intervals) -> bool:
-    """Whether half of the samples taken in some stretches show the collate function, one of the program's own."""
+def _collating(trace: Trace, when: Intervals) -> float:
+    """The part of the samples taken in some stretches that show the program's collate function; 0 for no samples."""
     samples = trace.derived(stack_samples)
     inside = samples.inside(when).tolist()
-    return 2 * sum(any(COLLATE_CALL.names(one) for one in samples.texts(i)) for i in inside) >= max(len(inside), 2)
+    return sum(any(COLLATE_CALL.names(one) for one in samples.texts(i)) for i in inside) / max(len(inside), 1)
 
 
 def _asked_at(trace: Trace, when: Intervals) -> tuple[Evidence, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchwhy.finding import Finding
 from torchwhy.rules.compute.double import in_double
+from torchwhy.rules.compute.slow_half import slow_products
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.shapes import dtypes
@@ -75,6 +76,8 @@ def cpu_hotspot(
     same, times = rows[which == best], own[which == best]
     name = trace.events.texts[int(names[best])]
     heavy = bool(trace.events.are(HEAVY, same[:1])[0])
+    if heavy and len(np.intersect1d(same, trace.derived(slow_products).rows)) > len(same) / 2:
+        return  # slow-half-precision reports it
     if not heavy and spent[best] < short_us * 1000 * len(same):  # the calls cost, not what they do
         return
     if len(same) < often and spent[best] < once_us * 1000:
