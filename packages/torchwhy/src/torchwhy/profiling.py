@@ -32,7 +32,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
     Without any `p.step()` the whole block is recorded as one window, as far as that can be read in reasonable time.
     With steps, the first ones run unprofiled, as do those after the last window: their time is the baseline that the
     profiler's own cost is reported against; only the very first step is recorded and thrown away, until it is known
-    that there are steps. Nothing that goes wrong with profiling stops the program; it is told as a `ProfileWarning` at
+    that there are steps. Nothing that goes wrong with profiling stops the program; a `ProfileWarning` reports it at
     the end of the block.
 
     Args:
@@ -53,7 +53,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         sync_events: record when the CPU waits for the GPU, and streams for each other.
         tensorboard: also write what TensorBoard's profiler plugin reads, into `tensorboard/`.
         activities: what to record in place of what `cuda` says: some of "cpu", "cuda" and "xpu", or members of
-            `torch.profiler.ProfilerActivity`. What is not there is told.
+            `torch.profiler.ProfilerActivity`. Unavailable ones cause a warning.
         on_trace_ready: is called at the end of each window with the `torch.profiler.profile`, as PyTorch does:
             `torch.profiler.tensorboard_trace_handler("logs")`, `lambda p: print(p.key_averages().table())`.
         seconds: how long a block without steps is recorded at most, > 0.
@@ -132,8 +132,8 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
             return None
         page = self.result.folder / "report.html"
         if not page.is_file() or page.stat().st_size > LARGEST_FRAME:
-            told = f"{self.result}\n\n{page} is the report page." if page.is_file() else str(self.result)
-            return f"<pre>{chr(10).join(map(escaped, told.splitlines()))}</pre>"
+            text = f"{self.result}\n\n{page} is the report page." if page.is_file() else str(self.result)
+            return f"<pre>{chr(10).join(map(escaped, text.splitlines()))}</pre>"
         return (
             '<iframe title="Report" sandbox="allow-scripts" style="width:100%;height:45rem;border:0" '
             f'srcdoc="{html.escape(page.read_text(encoding="utf-8"))}"></iframe>'

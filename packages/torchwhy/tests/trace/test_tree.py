@@ -55,6 +55,15 @@ def test_nearest_is_the_first_wanted_one_from_the_inside(spans, bits):
     assert tree.nearest(wanted).tolist() == expected
 
 
+@given(spans, st.integers(0, 2**40 - 1))
+def test_within_is_an_outer_event_or_inside_of_one(spans, bits):
+    _, tree = forest(spans)
+    outer = np.flatnonzero([bool(bits >> i & 1) for i in range(len(spans))]).astype(np.int32)
+    rows = np.arange(len(spans), dtype=np.int32)[::-1]
+    expected = [not {int(row), *around(tree, int(row))}.isdisjoint(outer.tolist()) for row in rows]
+    assert tree.within(rows, outer).tolist() == expected
+
+
 @given(spans)
 def test_sums_add_up_everything_inside(spans):
     _, tree = forest(spans)

@@ -79,8 +79,8 @@ def broadcast_shapes(**shapes: Sequence[int]) -> tuple[int, ...]:
     try:
         return tuple(torch.broadcast_shapes(*map(tuple, shapes.values())))
     except RuntimeError:
-        told = ", ".join(f"{tuple(shape)} of {name}" for name, shape in shapes.items())
-        raise ArgumentError(f"leading dimensions must broadcast with each other, got {told}") from None
+        given = ", ".join(f"{tuple(shape)} of {name}" for name, shape in shapes.items())
+        raise ArgumentError(f"leading dimensions must broadcast with each other, got {given}") from None
 
 
 def check_state(state: Tensor, shape: Sequence[int], x: Tensor, name: str = "state") -> None:

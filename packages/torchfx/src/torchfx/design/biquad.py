@@ -131,8 +131,8 @@ def band_count(**values: Any) -> int:
     }
     several = {count for count in counts.values() if count != 1}
     if len(several) > 1 or 0 in several:
-        told = ", ".join(f"{count} of {name}" for name, count in counts.items())
-        raise ArgumentError(f"every parameter must be one value or one for each band, got {told}")
+        sizes = ", ".join(f"{count} of {name}" for name, count in counts.items())
+        raise ArgumentError(f"every parameter must be one value or one for each band, got {sizes}")
     return several.pop() if several else 1
 
 

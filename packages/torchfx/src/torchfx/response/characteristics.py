@@ -82,8 +82,8 @@ class Characteristics:
         if self.resonance is not None:
             said.append(f"Resonance of {_signed(self.resonance[1])} at {_hertz(self.resonance[0])}.")
         if self.octave_beyond:
-            told = ", ".join(f"{db:.1f} dB at {_hertz(hz)}" for hz, db in self.octave_beyond)
-            said.append(f"An octave beyond: {told}.")
+            levels = ", ".join(f"{db:.1f} dB at {_hertz(hz)}" for hz, db in self.octave_beyond)
+            said.append(f"An octave beyond: {levels}.")
         return said
 
     def _time(self) -> list[str]:

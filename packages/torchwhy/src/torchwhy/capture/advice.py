@@ -93,8 +93,8 @@ def about_machine(spent: Iterable[ProcessorTime]) -> Iterator[str]:
     >>> list(about_machine([ProcessorTime(wall_us=100, cpu_us=70, waited_us=30, load=6.2, cores=2)]))
     ['the machine was busy: the program waited 30% of the recording for a processor; ...']
     """
-    told = [(one.waited_us, one.wall_us) for one in spent if one.waited_us is not None]
-    waited, wall = sum(waited for waited, _ in told), sum(wall for _, wall in told)
+    known = [(one.waited_us, one.wall_us) for one in spent if one.waited_us is not None]
+    waited, wall = sum(waited for waited, _ in known), sum(wall for _, wall in known)
     if waited > BUSY * wall:
         yield (
             f"the machine was busy: the program waited {waited / wall:.0%} of the recording for a processor; "

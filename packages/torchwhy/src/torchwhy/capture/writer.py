@@ -38,12 +38,12 @@ def write_traces(
         target = folder / ("trace.json.gz" if number == 1 else f"trace-{number}.json.gz")
         with window.trace.open("rb") as plain, gzip.open(target, "wb", compresslevel=GZIP_LEVEL) as packed:
             plain.seek(plain.read(64).index(b"{") + 1)  # PyTorch begins with an empty line
-            told = {
+            noted = {
                 "torchwhy_unrecorded_steps": unrecorded,
                 "torchwhy_processor_time": window.spent,
                 "torchwhy_stack_samples": window.samples,
             }
-            packed.write(msgspec.json.encode(told)[:-1] + b",")
+            packed.write(msgspec.json.encode(noted)[:-1] + b",")
             shutil.copyfileobj(plain, packed, 1 << 20)
         window.trace.unlink()
         if tensorboard:

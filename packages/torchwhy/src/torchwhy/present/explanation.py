@@ -106,8 +106,8 @@ def short_explanation(report: TraceReport) -> Document:
 
 def _computing(report: TraceReport) -> tuple[Table, ...]:
     """What computes, where that is the limit and no finding says more."""
-    told = any(finding.severity != "info" for finding in report.findings)
-    wanted = report.verdict.kind == VerdictKind.COMPUTE and not told
+    asks_for_change = any(finding.severity != "info" for finding in report.findings)
+    wanted = report.verdict.kind == VerdictKind.COMPUTE and not asks_for_change
     return computing_table(report.operators, on_gpu=report.breakdown.of == "gpu") if wanted else ()
 
 

@@ -138,14 +138,14 @@ def module_table(modules: tuple[ModuleTime, ...], labels: tuple[LabelTime, ...] 
     rows = sorted(modules, key=lambda row: -_longest(row))[:_ALL_MODULES]
     rows = [row for row in rows if _longest(row) >= _PART * longest]
     left = len(modules) - len(rows)
-    told = f"{counted(left, f'shorter {what}')} left out: torchwhy explain --table modules has all of them."
+    left_out = f"{counted(left, f'shorter {what}')} left out: torchwhy explain --table modules has all of them."
     cells: list[tuple[Cell, ...]] = []
     for row, line in zip(rows, _lines([row.line for row in rows]), strict=True):
         times = [row.host_us, row.backward_host_us, *((row.device_us, row.backward_device_us) if on_gpu else ())]
         cells.append((File(row.path), f"{row.calls:,}", *map(duration, times), *line))
     gpu = ("GPU work", "GPU backward") if on_gpu else ()
     columns = (Column(what), *_number("calls", "host", "its backward", *gpu), *_at(rows))
-    sentences = (told,) if left else ()
+    sentences = (left_out,) if left else ()
     title = "Time by module" if what == "module" else "Time by label and in its backward pass"
     block = Table(columns, rows_of(cells, _MODULES), title, sentences, (what, f"{what}s"))
     return (block,) if cells else ()

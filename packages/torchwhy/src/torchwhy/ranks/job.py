@@ -226,9 +226,9 @@ def _ranks(summaries: Sequence[Summary]) -> list[int] | None:
     named = [s.named for s in summaries if s.named is not None]
     if len(set(named)) == len(summaries) > len({s.rank for s in summaries}):
         return named
-    told = [s.named if s.rank is None else s.rank for s in summaries]
-    known = [rank for rank in told if rank is not None]
-    return known if len(known) == len(told) else None
+    ranks = [s.named if s.rank is None else s.rank for s in summaries]
+    known = [rank for rank in ranks if rank is not None]
+    return known if len(known) == len(ranks) else None
 
 
 def _one_each(summaries: Sequence[Summary], ranks: Sequence[int]) -> dict[int, int]:

@@ -140,8 +140,8 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
     """
     compiled = trace.derived(compiled_of)
     events = trace.events
-    told = compiled.lookups[~_last_of_thread(trace, compiled.lookups)]  # where those lead to can't be seen
-    every, nowhere = told[trace.in_steps(told)], compiled.without_region
+    known = compiled.lookups[~_last_of_thread(trace, compiled.lookups)]  # where those lead to can't be seen
+    every, nowhere = known[trace.in_steps(known)], compiled.without_region
     nowhere = nowhere[trace.in_steps(nowhere)]
     since = 0
     if trace.steps_found and len(every):

@@ -249,10 +249,7 @@ def _drops_out(trace: Trace, spans: Sequence[tuple[int, int, int]]) -> bool:
 
 def _inside(trace: Trace, rows: Int32) -> Flags:
     """Whether operators lie within attention's plain implementation."""
-    wanted = np.zeros(len(trace.events), np.bool_)
-    wanted[trace.events.of(ATTENTION_IN_PARTS)] = True
-    found: Flags = trace.calls.nearest(wanted)[rows] >= 0
-    return found
+    return trace.calls.within(rows, trace.events.of(ATTENTION_IN_PARTS))
 
 
 def _reasons(trace: Trace, rows: Int32) -> list[str]:

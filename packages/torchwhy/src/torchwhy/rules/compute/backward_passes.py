@@ -93,9 +93,7 @@ def _makes_graph(trace: Trace, nodes: Int32) -> bool:
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
     rows = rows[(events.integers("Sequence number", rows) >= 0) & ~events.are(BACKWARD, rows)]
-    wanted = np.zeros(len(events), np.bool_)
-    wanted[nodes] = True
-    return bool((trace.calls.nearest(wanted)[rows] >= 0).any())
+    return bool(trace.calls.within(rows, nodes).any())
 
 
 @rule("D27", "unread-gradients", source="shapes of gradients against those that optimizers read", frees="device")
@@ -169,9 +167,7 @@ def _read_shapes(trace: Trace) -> dict[Shape, list[int]]:
     """When operators outside of the backward pass begin, by the shapes that they read."""
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
-    nodes = np.zeros(len(events), np.bool_)
-    nodes[events.of(BACKWARD)] = True
-    rows = rows[trace.calls.nearest(nodes)[rows] < 0]
+    rows = rows[~trace.calls.within(rows, events.of(BACKWARD))]
     texts = events.text_ids("Input Dims", rows)
     found: dict[Shape, list[int]] = {}
     for text in np.unique(texts[texts >= 0]).tolist():

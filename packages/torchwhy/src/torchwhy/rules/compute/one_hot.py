@@ -79,8 +79,8 @@ def one_hot(trace: Trace, *, share: float = 0.05, columns: int = 32) -> Iterator
 def _reader(trace: Trace, program: ForwardPass, i: int, columns: int) -> tuple[int, bool]:
     """The operator that multiplies one-hot rows, and whether it is a matrix product; -1 without one."""
     index = program.shapes[i][0] if program.shapes[i] else ()
-    told = values(trace, int(program.rows[i]))
-    count = int(told[1]) if len(told) > 1 and told[1].lstrip("-").isdigit() else -1
+    given = values(trace, int(program.rows[i]))
+    count = int(given[1]) if len(given) > 1 and given[1].lstrip("-").isdigit() else -1
     rows: Shape | None = (*index, count) if count > 0 else None
     for k in range(i + 1, min(i + 1 + AHEAD, len(program.rows))):
         taken = program.shapes[k]

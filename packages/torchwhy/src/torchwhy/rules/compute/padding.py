@@ -71,8 +71,8 @@ def _lengths(trace: Trace, pads: Int32) -> tuple[np.ndarray[tuple[int], np.dtype
     """The last dimension before and after each call that pads it; 0 where it isn't known or nothing is padded."""
     found = np.zeros((2, len(pads)), np.int64)
     for i, row in enumerate(pads.tolist()):
-        taken, told = shapes(trace, row), values(trace, row)
-        amounts = told[1].strip("[]").split(",") if len(told) > 1 else []
+        taken, given = shapes(trace, row), values(trace, row)
+        amounts = given[1].strip("[]").split(",") if len(given) > 1 else []
         if taken and len(amounts) == 2 and all(one.strip().isdigit() for one in amounts):
             found[:, i] = taken[0][-1], taken[0][-1] + sum(map(int, amounts))
     return found[0], found[1]

@@ -67,7 +67,5 @@ def parametrization_uncached(trace: Trace, *, share: float = 0.05) -> Iterator[F
 def _operators(trace: Trace, frames: Int32) -> Int32:
     """The operators in some frames."""
     rows = trace.events.rows(Kind.OPERATOR)
-    wanted = np.zeros(len(trace.events), np.bool_)
-    wanted[frames] = True
-    found: Int32 = rows[trace.frames.nearest(wanted)[rows] >= 0]
+    found: Int32 = rows[trace.frames.within(rows, frames)]
     return found

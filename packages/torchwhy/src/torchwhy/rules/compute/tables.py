@@ -87,9 +87,7 @@ def _in_optimizers(trace: Trace, tables: set[Shape]) -> Int32:
     """Operators within optimizers' steps that read tensors of these shapes alone."""
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
-    wanted = np.zeros(len(events), np.bool_)
-    wanted[events.of(OPTIMIZER)] = True
-    rows = rows[trace.calls.nearest(wanted)[rows] >= 0]
+    rows = rows[trace.calls.within(rows, events.of(OPTIMIZER))]
     texts = events.text_ids("Input Dims", rows)
     found = []
     for text in np.unique(texts[texts >= 0]).tolist():

@@ -192,9 +192,9 @@ def _calls(trace: Trace, rows: Int32, launches: Int32) -> list[tuple[int, ...]]:
 def _collective(trace: Trace, row: int, launch: int, calls: tuple[int, ...]) -> Collective:
     events = trace.events
     sources = (row, *calls)
-    told = _first_text(events, "Collective name", sources)
+    written = _first_text(events, "Collective name", sources)
     own = events.named(row)
-    names = [told, *(events.named(call) for call in calls if not RECORD.names(events.named(call)))]
+    names = [written, *(events.named(call) for call in calls if not RECORD.names(events.named(call)))]
     names += [] if DEFAULT_KERNEL.names(own) and not calls else [own]
     name = next((found for found in map(collective_name, names) if found), "other")
     dtype = _first_text(events, "dtype", sources).lower()

@@ -217,8 +217,8 @@ class Compiled:
         for row, first in zip(rows.tolist(), i.tolist(), strict=True):
             inside = (n for n in notes[first : first + 8].tolist() if events.lane[n] == events.lane[row])
             note = next(inside, -1)
-            told = note >= 0 and events.end[note] <= events.end[row]
-            found.append(compile_id(events.named(note)) if told else None)
+            has_note = note >= 0 and events.end[note] <= events.end[row]
+            found.append(compile_id(events.named(note)) if has_note else None)
         return found
 
     def _entered_after(self, rows: Int32) -> list[tuple[int, int]]:

@@ -74,9 +74,7 @@ def product_shape(trace: Trace, row: int, taken: list[Shape]) -> Shape | None:
 def backward_of(trace: Trace, rows: Int32) -> Int32:
     """The nodes of the backward pass of some operators, and of those that these call."""
     pairs = trace.derived(autograd)
-    wanted = np.zeros(len(trace.events), np.bool_)
-    wanted[rows] = True
-    found: Int32 = pairs.backward[trace.calls.nearest(wanted)[pairs.forward] >= 0]
+    found: Int32 = pairs.backward[trace.calls.within(pairs.forward, rows)]
     return found
 
 
@@ -84,10 +82,8 @@ def work_of(trace: Trace, rows: Int32) -> Intervals:
     """When the work of some calls takes place: on the device what they launch; without a device their own time."""
     if not trace.has_gpu:
         return trace.when(rows)
-    wanted = np.zeros(len(trace.events), np.bool_)
-    wanted[rows] = True
-    launch = trace.links.launch
-    mine = (launch >= 0) & (trace.calls.nearest(wanted)[launch] >= 0)
+    launched = np.flatnonzero(trace.links.launch >= 0)
+    mine = launched[trace.calls.within(trace.links.launch[launched], rows)]
     return trace.when(trace.links.work[mine])
 
 

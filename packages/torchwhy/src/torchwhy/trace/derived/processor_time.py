@@ -30,8 +30,8 @@ class ProcessorTime(NamedTuple):
 
 def processor_time(trace: Trace) -> ProcessorTime | None:
     """Return what the file tells; None for other recordings, and where the thread never waited."""
-    told = trace.info.top.get(_NOTED)
-    noted = told if isinstance(told, dict) else {}
+    written = trace.info.top.get(_NOTED)
+    noted = written if isinstance(written, dict) else {}
     wall, waited, load = (noted.get(name) for name in ("wall_us", "waited_us", "load"))
     _, cores = threads_and_cores(trace)
     if not (_is_number(wall) and _is_number(waited)):
@@ -41,16 +41,16 @@ def processor_time(trace: Trace) -> ProcessorTime | None:
 
 def threads_and_cores(trace: Trace) -> tuple[int, int]:
     """Return how many threads an operator may use, and how many processors the program; 0 where that isn't known."""
-    told = trace.info.top.get(_NOTED)
-    noted = told if isinstance(told, dict) else {}
+    written = trace.info.top.get(_NOTED)
+    noted = written if isinstance(written, dict) else {}
     threads, cores = (value if isinstance(value := noted.get(name), int) else 0 for name in ("threads", "cores"))
     return threads, cores
 
 
 def waited_share(trace: Trace) -> float:
     """Return for which part of the recording the thread waited for a processor; 0 where that isn't known."""
-    told = processor_time(trace)
-    return min(told.waited_us / told.wall_us, 1.0) if told else 0.0
+    spent = processor_time(trace)
+    return min(spent.waited_us / spent.wall_us, 1.0) if spent else 0.0
 
 
 def _is_number(value: object) -> TypeGuard[float]:

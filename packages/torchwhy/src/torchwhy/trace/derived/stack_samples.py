@@ -66,15 +66,15 @@ class StackSamples:
 
 def stack_samples(trace: Trace) -> StackSamples:
     """Read them; there are none in other recordings, and none where the file makes no sense."""
-    told = trace.info.top.get(_NOTED)
+    written = trace.info.top.get(_NOTED)
     nothing = StackSamples(np.empty(0, np.int64), np.empty(0, np.int32), (), (), (), {})
-    if not isinstance(told, dict):
+    if not isinstance(written, dict):
         return nothing
     try:
-        frames, lines = [str(one) for one in told["frames"]], [str(one) for one in told["lines"]]
-        stacks = [[int(place) for place in one] for one in told["stacks"]]
-        times = np.array(told["times_ns"], np.int64) - trace.info.base_ns
-        which = np.array(told["which"], np.int32)
+        frames, lines = [str(one) for one in written["frames"]], [str(one) for one in written["lines"]]
+        stacks = [[int(place) for place in one] for one in written["stacks"]]
+        times = np.array(written["times_ns"], np.int64) - trace.info.base_ns
+        which = np.array(written["which"], np.int32)
         names = tuple(tuple(frames[place] for place in one) for one in stacks)
         source = dict(zip(frames, lines, strict=True))
     except (KeyError, IndexError, TypeError, ValueError, OverflowError):

@@ -110,8 +110,8 @@ def unrecorded_steps(trace: Trace) -> npt.NDArray[np.float64]:
 
     They stand in the trace's top level under `UNRECORDED`, a list of [number of the step, microseconds].
     """
-    told = trace.info.top.get(UNRECORDED)
-    pairs = told if isinstance(told, list) else []
+    written = trace.info.top.get(UNRECORDED)
+    pairs = written if isinstance(written, list) else []
     times = [pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2]
     return np.array([time for time in times if isinstance(time, int | float) and time > 0], np.float64)
 

@@ -145,6 +145,15 @@ class Tree:
             open_ = open_[~settled[found[open_]]]
         return found
 
+    def within(self, rows: Int32, outer: Int32) -> Flags:
+        """Which of some rows are, or lie at any depth inside, one of others."""
+        begin = np.sort(self._place[outer])
+        begin = begin[np.searchsorted(begin, 0) :]  # -1 is outside of the tree
+        reach = np.append(np.maximum.accumulate(begin + self.sizes[self.nested[begin]]), -1)  # the last: of no outer
+        place = self._place[rows]
+        found: Flags = (place >= 0) & (place <= reach[np.searchsorted(begin, place, "right") - 1])
+        return found
+
     def sums(self, amounts: Int64) -> Int64:
         """For every row in the tree, the amounts of itself and of everything inside it; 0 elsewhere.
 

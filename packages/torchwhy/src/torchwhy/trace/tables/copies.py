@@ -31,7 +31,7 @@ def copies(trace: Trace) -> Table:
     kind, source, target = (events.text_ids(key, rows) for key in ("copy kind", "src kind", "dst kind"))
     groups = Groups(events.name[rows], kind, source, target)
     first = rows[groups.first].tolist()
-    told = [_kind(trace, row) for row in first]
+    kinds = [_kind(trace, row) for row in first]
     size = events.integers("bytes", rows)
     size = groups.sum(np.where((size == ABSENT) | (size < 0), 0, size))
     spent = groups.sum(events.dur[rows])
@@ -43,8 +43,8 @@ def copies(trace: Trace) -> Table:
     return Table(
         {
             "name": [trace.name(row) for row in first],
-            "direction": [direction for direction, _ in told],
-            "host_memory": [memory for _, memory in told],
+            "direction": [direction for direction, _ in kinds],
+            "host_memory": [memory for _, memory in kinds],
             "calls": groups.count,
             "bytes": size,
             "total_us": us(spent),
