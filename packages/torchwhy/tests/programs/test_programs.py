@@ -32,12 +32,19 @@ MISSED = {
 """Programs whose fault is not found yet, or in which too much is found, and the facts in their traces that a rule could
 go by. Whoever mends a rule takes its programs out."""
 
+SOMETIMES = {
+    "parametrization_uncached": "only frames show which weight is computed, and stacks are left out where they cost "
+    "more than 5%: found in about half of the recordings",
+}
+"""Programs whose fault is found in some recordings, and what the others lack."""
+
 
 def programs(kind):
     for i, path in enumerate(sorted((PROGRAMS / kind).glob("*.py"))):
         if path.stem in FEW or (EVERY and i % EVERY == 0):
             missed = path.stem in MISSED
-            marks = [pytest.mark.xfail(reason=MISSED[path.stem], raises=AssertionError)] if missed else []
+            reason = MISSED.get(path.stem) or SOMETIMES.get(path.stem)
+            marks = [pytest.mark.xfail(reason=reason, raises=AssertionError, strict=missed)] if reason else []
             yield pytest.param(path, 1 if missed else RECORDINGS, id=path.stem, marks=marks)
 
 
@@ -96,4 +103,4 @@ def test_nothing_is_found_in_a_healthy_program(profiled, program, recordings):
 
 
 def test_what_is_said_to_be_missed_exists():
-    assert set(MISSED) <= {path.stem for path in PROGRAMS.glob("*/*.py")}
+    assert {*MISSED, *SOMETIMES} <= {path.stem for path in PROGRAMS.glob("*/*.py")}
