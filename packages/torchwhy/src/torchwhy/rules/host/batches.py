@@ -59,31 +59,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     starts = trace.derived(worker_starts).clip(window.start, window.end)
     seen = evidence(trace, rows, times=waited)
     if single:
-        cause = "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
-        fix = (
-            "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. "
-            "Worker processes take a second to start and hold copies of what the dataset holds."
-        )
-        cause += line_there(trace, lost)
-        if _iterators(trace, rows) >= max(3, 0.9 * len(rows)):
-            cause = (
-                "A new iterator is made for each batch, as next(iter(loader)) does: it draws the order of all samples "
-                "again, and uses one batch of it."
-            )
-            fix = (
-                "Make the iterator once, outside the loop: batches = iter(loader), then next(batches), and a new one "
-                "when it ends; or for batch in loader."
-            )
-        elif (collating := _collating(trace, lost)) >= 0.5:
-            cause = (
-                f"The collate function runs in the program's own process: {percent(collating)} of the stacks sampled "
-                "in that time show it." + line_there(trace, lost)
-            )
-            fix = (
-                "Let the collate function work on whole tensors: torch.stack, torch.nn.utils.rnn.pad_sequence, one "
-                "torch.from_numpy for the batch, in place of loops over numbers. num_workers=4 moves it to other "
-                "processes."
-            )
+        cause, fix = _in_own_process(trace, rows, lost)
         seen += (*python_lines(trace, lost), *_asked_at(trace, lost))
     elif starts.total * 2 > lost.total:
         cause = (
@@ -103,21 +79,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         cause = "The program's annotation says so; what runs inside it isn't recorded."
         fix = "Get the next batch in another process or thread while a step runs, as DataLoader(num_workers=4) does."
     else:
-        longest = int(waited.max())
-        rest = int(waited.sum()) - longest
-        once = len(rows) >= 3 and longest > 3 * rest
-        cause = (
-            f"One call of {len(rows)} takes {percent(longest / (longest + rest))} of it, as the first of a pass over "
-            "the data does while workers start."
-            if once
-            else "The worker processes don't keep up: a batch takes longer to make than to use."
-        )
-        fix = (
-            "persistent_workers=True, if each pass over the data begins like this; otherwise look into that batch."
-            if once
-            else "More workers (up to the processor's cores), a larger prefetch_factor, or cheaper samples: "
-            "decode once and cache, smaller files, augmentation on the device."
-        )
+        cause, fix = _of_slow_workers(waited)
     idle = " while no device had work" if trace.has_gpu else ""
     yield Finding(
         title=f"{percent(part)} of the time goes to waiting for the next batch{idle}",
@@ -168,6 +130,48 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
         cause="num_workers=0: each batch is made between two steps, in the loop's own process.",
         fix="If samples become more costly, give the DataLoader num_workers=4 and persistent_workers=True.",
         linked=True,
+    )
+
+
+def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, str]:
+    """Why batches that the loop's own process makes take long, and the fix."""
+    if _iterators(trace, rows) >= max(3, 0.9 * len(rows)):
+        return (
+            "A new iterator is made for each batch, as next(iter(loader)) does: it draws the order of all samples "
+            "again, and uses one batch of it.",
+            "Make the iterator once, outside the loop: batches = iter(loader), then next(batches), and a new one when "
+            "it ends; or for batch in loader.",
+        )
+    collating = _collating(trace, lost)
+    if collating >= 0.5:
+        return (
+            f"The collate function runs in the program's own process: {percent(collating)} of the stacks sampled in "
+            f"that time show it.{line_there(trace, lost)}",
+            "Let the collate function work on whole tensors: torch.stack, torch.nn.utils.rnn.pad_sequence, one "
+            "torch.from_numpy for the batch, instead of loops over numbers. num_workers=4 moves it to other processes.",
+        )
+    return (
+        "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
+        + line_there(trace, lost),
+        "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. Worker processes "
+        "take a second to start and hold copies of what the dataset holds.",
+    )
+
+
+def _of_slow_workers(waited: Int64) -> tuple[str, str]:
+    """Why worker processes make the loop wait, and the fix."""
+    longest = int(waited.max())
+    rest = int(waited.sum()) - longest
+    if len(waited) >= 3 and longest > 3 * rest:
+        return (
+            f"One call of {len(waited)} takes {percent(longest / (longest + rest))} of it, as the first of a pass over "
+            "the data does while workers start.",
+            "persistent_workers=True, if each pass over the data begins like this; otherwise look into that batch.",
+        )
+    return (
+        "The worker processes don't keep up: a batch takes longer to make than to use.",
+        "More workers (up to the processor's cores), a larger prefetch_factor, or cheaper samples: decode once and "
+        "cache, smaller files, augmentation on the device.",
     )
 
 
