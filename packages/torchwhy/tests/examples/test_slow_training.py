@@ -22,9 +22,9 @@ def traces(tmp_path_factory):
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
 
     def record(stage):
-        profile = [sys.executable, "-m", "torchwhy", "profile", "--active", "2", "--no-stacks", "-o", folder / stage]
+        profile = [sys.executable, "-m", "torchwhy", "profile", "--active", "6", "--no-stacks", "-o", folder / stage]
         options = [word for fix in STORY[stage] for word in ("--fix", fix)]
-        command = [*profile, PROGRAM, "--steps", "8", *options]
+        command = [*profile, PROGRAM, "--steps", "12", *options]
         subprocess.run(list(map(str, command)), check=True, capture_output=True, env=one_thread, cwd=folder)
 
     for stage in STAGES:
