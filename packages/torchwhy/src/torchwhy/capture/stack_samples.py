@@ -15,7 +15,10 @@ from typing import Final
 
 __all__ = ["StackSampler", "StackSamples"]
 
-EVERY_S: Final = 0.002  # a sample takes some 20 us, so 1% of the time
+EVERY_S: Final = 0.002
+"""Between samples; about 8 ms where Python computes without a pause, since it gives its lock away every 5 ms. A loop in
+Python was measured to take 0.1 to 1.3% longer.
+"""
 MOST: Final = 8000  # samples; when there are more, every second one goes and the others come half as often
 DEEPEST: Final = 60  # frames of a stack, from the innermost
 
@@ -42,7 +45,7 @@ class StackSamples:
 class StackSampler:
     """Looks at the thread that makes it, from another one, until `end`.
 
-    The other thread is none of `threading`'s: programs count those, and wait for them.
+    `threading` does not list the other thread: programs count the threads listed there, and wait for them.
     """
 
     def __init__(self) -> None:

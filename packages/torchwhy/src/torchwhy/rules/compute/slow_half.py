@@ -93,7 +93,7 @@ def _work(trace: Trace, row: int) -> float:
 
 @rule("D33", "slow-half-precision", source="operations by shapes; rates measured as its file says", frees="host")
 def slow_half_precision(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
-    """A processor computes products in half precision one number at a time.
+    """Products in half precision are slow on a processor without instructions for them.
 
     Sees: on a program without GPU, matrix products and convolutions with float16 or bfloat16 inputs that come to less
     than 8 billion operations a second, by their shapes. They take 5% of the window or more. Calls under a million
