@@ -17,7 +17,7 @@ from torch import Tensor
 
 from torchfx._ops import native, splitting
 from torchfx._ops.checks import check_finite, check_stable
-from torchfx._ops.memory import coefficient_rows, empty, packed, raise_for, signal_rows
+from torchfx._ops.memory import HUGE, coefficient_rows, empty, packed, raise_for, signal_rows
 from torchfx._ops.observers import profiler_enabled
 from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import ArgumentError, ArgumentTypeError
@@ -30,6 +30,9 @@ CURVES = native.numbers("curve_names")
 PARTITIONED = 1024
 """Taps from which on blocks of any size take less time by partitions."""
 SIGNAL, RESULT = 0, 1
+PROGRAM_HEADER, STEP_HEADER = 3, 5
+"""Integers in front of the first step, and of each step's fields."""
+CACHE_LINE = 64
 
 
 class Field(NamedTuple):
@@ -39,6 +42,11 @@ class Field(NamedTuple):
     type: str
     role: str
     size: str
+
+    @property
+    def is_state(self) -> bool:
+        """Whether it is the address of memory that the step changes."""
+        return self.role.endswith("state")
 
     @property
     def encoded(self) -> str:
@@ -429,8 +437,14 @@ class Program:
 
     # --- the program ----------------------------------------------------------------------------------------
 
-    def finish(self, result: int) -> None:
-        """Make the program that returns this buffer."""
+    def finish(self, result: int, from_rest: bool = False) -> None:
+        """Make the program that returns this buffer.
+
+        Args:
+            result: the buffer.
+            from_rest: whether it is for `run_from_rest` alone: the states are copied into one piece of memory, and those
+                that were given are no longer needed.
+        """
         last_use = {source: i for i, record in enumerate(self._records) for source in record.sources}
         places, count = {SIGNAL: SIGNAL, result: RESULT}, RESULT + 1
         free: list[int] = []
@@ -441,12 +455,46 @@ class Program:
                     free.append(count)
                     count += 1
                 places[target] = free.pop()
-            words += (kind.number, 5 + len(values), places[sources[0]], places[target], double, *values)
+            words += (kind.number, STEP_HEADER + len(values), places[sources[0]], places[target], double, *values)
             for field, buffer in zip(kind.buffers.values(), sources[1:], strict=True) if kind.buffers else ():
                 words[field - len(values)] = places[buffer]
             free += [places[source] for source in set(sources) if last_use[source] == i and places[source] > RESULT]
         self._words = array("q", [self.double, len(self._records), count, *words])
         self._address_of_words, self._length = self._words.buffer_info()
+        if from_rest:
+            self._lay_states_together()
+
+    def _lay_states_together(self) -> None:
+        """Copy the states into one piece of memory. What a step takes for rest is left out, where the step runs once."""
+        moved: list[tuple[int, Tensor]] = []  # places in the words, and states
+        place = PROGRAM_HEADER
+        for record, values in zip(self._records, self._kept, strict=True):
+            place += STEP_HEADER
+            for field in record.kind.fields:
+                state = values[field.name] if field.is_state else None
+                if (
+                    state is not None
+                    and field.role == "optional_resting_state"
+                    and len(self._records) == 1
+                    and not state.any()
+                ):
+                    self._words[place] = 0
+                elif state is not None and state.numel():
+                    moved.append((place, state))
+                if state is not None:
+                    values[field.name] = None
+                place += 1
+        size, begins = 0, []
+        for _, state in moved:
+            begins.append(size)
+            size += -(-state.nbytes // CACHE_LINE) * CACHE_LINE
+        self._states = torch.zeros(size, dtype=torch.uint8)
+        address = self._states.data_ptr()
+        for begin, (place, state) in zip(begins, moved, strict=True):
+            self._states[begin : begin + state.nbytes].copy_(state.reshape(-1).view(torch.uint8))
+            self._words[place] = address + begin
+        self._copied = self._address_of_words, self._length, address, size
+        self.works, self.sums = {}, []
 
     @property
     def words(self) -> array[int]:
@@ -463,18 +511,39 @@ class Program:
 
         Profilers see an operator of the kinds of its steps, such as "torchfx_ext::maximum+transient".
         """
-        time = x.shape[-1]
-        if y is None:
-            y = empty((*self.shape, time), x.dtype, x)
+        return self._call(x, y, "program_run", (self._address_of_words, self._length), threshold)
+
+    def run_from_rest(self, x: Tensor, late: int = 0) -> Tensor:
+        """Process a whole signal (..., time) with the states that `finish` found; they don't change.
+
+        `late` samples of silence follow it, and as many samples of the output are left out at its beginning. Any number
+        of threads may call.
+        """
+        return self._call(x, None, "program_run_copied", (*self._copied, late), None)
+
+    def _call(
+        self, x: Tensor, y: Tensor | None, name: str, of_program: tuple[int, ...], threshold: int | None
+    ) -> Tensor:
+        shape = x.shape
+        time = shape[-1]
+        if shape[:-1] == self.shape and x.is_contiguous():
+            signal, row_stride, time_stride = x, time, 1
+            if y is None:
+                y = torch.empty_like(x)
+                if y.nbytes >= HUGE:
+                    y = empty(shape, x.dtype, x)
+        else:
+            if y is None:
+                y = empty((*self.shape, time), x.dtype, x)
+            signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
+            if repeat != 1:
+                signal, row_stride, time_stride, _ = signal_rows(x.expand(y.shape).contiguous(), self.shape)
         if time == 0 or self.channels == 0:
             return y
-        signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
-        if repeat != 1:
-            signal, row_stride, time_stride, _ = signal_rows(x.expand(y.shape).contiguous(), self.shape)
-        pack, run = native.call["program_run"]
+        pack, run = native.call[name]
         arguments = pack(
-            self._address_of_words, self._length, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time,
-            self.channels, time, splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
+            *of_program, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time, self.channels, time,
+            splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
         )  # fmt: skip
         if profiler_enabled():
             with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(self.kinds), [x]):
@@ -482,7 +551,7 @@ class Program:
         else:
             status = run(arguments)
         if status:
-            raise_for(status, "program_run")
+            raise_for(status, name)
         return y
 
     def settle(self) -> None:

@@ -346,7 +346,12 @@ class LTIStep(Step):
 
 
 class CausalStep(Step):
-    """A processor with memory."""
+    """A processor with memory.
+
+    Attributes:
+        is_constant: whether all that the processor's native steps are made from is watched while the plan is remembered:
+            the program for whole signals is then kept for the next one of the same shape and type.
+    """
 
     def __init__(self, module: Any, rate: float | None, name: str) -> None:
         self.module: Causal = module
@@ -354,6 +359,8 @@ class CausalStep(Step):
         self.name = name
         self.operator = type(module).step.__qualname__
         self.latency = module.latency_samples(rate)
+        self.is_constant = False
+        self._program: Program | None = None
         self._size: int | None = None
         self.measures = module.kind == "measured"
         if self.measures:
@@ -364,6 +371,12 @@ class CausalStep(Step):
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest, aligned with its input."""
+        if self.is_constant and x.is_cpu and is_native(x) and not (x.requires_grad and torch.is_grad_enabled()):
+            program = self._program
+            if program is None or program.shape != x.shape[:-1] or program.dtype is not x.dtype:
+                program = self._program = self._from_rest(x)
+            if program is not None:
+                return program.run_from_rest(x, self.latency)
         return CausalStep(self.module._now(), self.rate, self.name).run_with_these(x)
 
     def run_with_these(self, x: Tensor) -> Tensor:
@@ -374,30 +387,37 @@ class CausalStep(Step):
         found = module.whole(x, rate)
         if found is not None:
             return found
+        program = self._from_rest(x)
+        if program is not None:
+            return program.run_from_rest(x, self.latency)
         state = module.init_state(shape, rate, x.dtype, x.device)
         if self.measures:
             state = module.measure(x, state, rate)
         later, (up, down) = self.latency, rate_ratio(rate, module.output_rate(rate))
         if later:
             x = pad(x, (0, resampled_length(later, down, up)))
-        program = self._program(x, state)
-        y = module.step(x, state, rate)[0] if program is None else program.run(x)
+        y = module.step(x, state, rate)[0]
         return y[..., later : later + resampled_length(time, up, down)] if later else y
 
-    def _program(self, x: Tensor, state: State) -> Program | None:
-        """Return the processor's native steps, which change the state in place; None where PyTorch has to run.
+    def _from_rest(self, x: Tensor) -> Program | None:
+        """Return the processor's native steps for signals like x; None where PyTorch has to run.
 
         That is where the processor has none, and where gradients, the compiler or a mode follow the operators.
         """
+        module, rate = self.module, self.rate
         if torch.compiler.is_compiling() or not x.is_cpu or native.library is None or not is_native(x):
             return None
-        if x.requires_grad and torch.is_grad_enabled():
+        if (x.requires_grad and torch.is_grad_enabled()) or self.measures or module.has_whole:
             return None
-        program = Program(tuple(x.shape[:-1]), x.dtype)
+        shape = tuple(x.shape[:-1])
+        if module.output_shape(shape) != shape or module.output_rate(rate) != rate:
+            return None
+        program = Program(shape, x.dtype)
+        state = tuple(value.contiguous() for value in module.init_state(shape, rate, x.dtype, x.device))
         target = program.attempt(self.emit, 0, state)
         if target is None:
             return None
-        program.finish(target)
+        program.finish(target, from_rest=True)
         return program
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
