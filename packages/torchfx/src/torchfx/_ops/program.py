@@ -10,6 +10,7 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -183,6 +184,7 @@ class Program:
         self._doubles = [self.double, self.double]  # of each buffer
         self._kept: list[Any] = []
         self._words = array("q")
+        self._last_shape: tuple[int, ...] = ()
 
     # --- steps ----------------------------------------------------------------------------------------------
 
@@ -437,13 +439,14 @@ class Program:
 
     # --- the program ----------------------------------------------------------------------------------------
 
-    def finish(self, result: int, from_rest: bool = False) -> None:
+    def finish(self, result: int, late: int | None = None) -> None:
         """Make the program that returns this buffer.
 
         Args:
             result: the buffer.
-            from_rest: whether it is for `run_from_rest` alone: the states are copied into one piece of memory, and those
-                that were given are no longer needed.
+            late: None: `run` takes blocks. Else it takes whole signals, with as many samples of silence behind them, and
+                leaves out as many at the output's beginning. It begins with copies of the states, which are no longer
+                needed then, and any number of threads may call it.
         """
         last_use = {source: i for i, record in enumerate(self._records) for source in record.sources}
         places, count = {SIGNAL: SIGNAL, result: RESULT}, RESULT + 1
@@ -460,24 +463,23 @@ class Program:
                 words[field - len(values)] = places[buffer]
             free += [places[source] for source in set(sources) if last_use[source] == i and places[source] > RESULT]
         self._words = array("q", [self.double, len(self._records), count, *words])
-        self._address_of_words, self._length = self._words.buffer_info()
-        if from_rest:
-            self._lay_states_together()
+        function, of_program = native.call["program_run"], self._words.buffer_info()
+        if late is not None:
+            function, of_program = native.call["program_run_copied"], (*of_program, *self._states_together(late), late)
+        self._pack, self._run = partial(function.pack, *of_program), function.run
 
-    def _lay_states_together(self) -> None:
-        """Copy the states into one piece of memory. What a step takes for rest is left out, where the step runs once."""
+    def _states_together(self, late: int) -> tuple[int, int]:
+        """Copy the states into one piece of memory, and return where it lies and how long it is in bytes.
+
+        A signal that is `late` runs in several parts. What a step takes for rest is left out, where the step runs once.
+        """
         moved: list[tuple[int, Tensor]] = []  # places in the words, and states
-        place = PROGRAM_HEADER
+        place, once = PROGRAM_HEADER, len(self._records) == 1 and not late
         for record, values in zip(self._records, self._kept, strict=True):
             place += STEP_HEADER
             for field in record.kind.fields:
                 state = values[field.name] if field.is_state else None
-                if (
-                    state is not None
-                    and field.role == "optional_resting_state"
-                    and len(self._records) == 1
-                    and not state.any()
-                ):
+                if state is not None and once and field.role == "optional_resting_state" and not state.any():
                     self._words[place] = 0
                 elif state is not None and state.numel():
                     moved.append((place, state))
@@ -493,8 +495,8 @@ class Program:
         for begin, (place, state) in zip(begins, moved, strict=True):
             self._states[begin : begin + state.nbytes].copy_(state.reshape(-1).view(torch.uint8))
             self._words[place] = address + begin
-        self._copied = self._address_of_words, self._length, address, size
         self.works, self.sums = {}, []
+        return address, size
 
     @property
     def words(self) -> array[int]:
@@ -507,51 +509,45 @@ class Program:
         return tuple(dict.fromkeys(record.kind.name for record in self._records))
 
     def run(self, x: Tensor, y: Tensor | None = None, threshold: int | None = None) -> Tensor:
-        """Process a block (..., time); states go on. `y` is written if given, contiguous.
+        """Process a block (..., time), and states go on; or a whole signal, if so finished. `y` is written if given.
 
         Profilers see an operator of the kinds of its steps, such as "torchfx_ext::maximum+transient".
+
+        Args:
+            x: (..., time).
+            y: as long, contiguous.
+            threshold: samples from which on recursions are split in time.
         """
-        return self._call(x, y, "program_run", (self._address_of_words, self._length), threshold)
-
-    def run_from_rest(self, x: Tensor, late: int = 0) -> Tensor:
-        """Process a whole signal (..., time) with the states that `finish` found; they don't change.
-
-        `late` samples of silence follow it, and as many samples of the output are left out at its beginning. Any number
-        of threads may call.
-        """
-        return self._call(x, None, "program_run_copied", (*self._copied, late), None)
-
-    def _call(
-        self, x: Tensor, y: Tensor | None, name: str, of_program: tuple[int, ...], threshold: int | None
-    ) -> Tensor:
         shape = x.shape
         time = shape[-1]
-        if shape[:-1] == self.shape and x.is_contiguous():
+        if shape != self._last_shape and shape[:-1] == self.shape:
+            self._last_shape = shape  # the comparison of whole shapes takes half as long
+        if shape == self._last_shape and x.is_contiguous():
             signal, row_stride, time_stride = x, time, 1
             if y is None:
                 y = torch.empty_like(x)
                 if y.nbytes >= HUGE:
                     y = empty(shape, x.dtype, x)
         else:
-            if y is None:
-                y = empty((*self.shape, time), x.dtype, x)
             signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
             if repeat != 1:
-                signal, row_stride, time_stride, _ = signal_rows(x.expand(y.shape).contiguous(), self.shape)
+                signal = x.expand(*self.shape, time).contiguous()
+                row_stride, time_stride = time, 1
+            if y is None:
+                y = empty((*self.shape, time), x.dtype, x)
         if time == 0 or self.channels == 0:
             return y
-        pack, run = native.call[name]
-        arguments = pack(
-            *of_program, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time, self.channels, time,
+        arguments = self._pack(
+            signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time, self.channels, time,
             splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
         )  # fmt: skip
         if profiler_enabled():
             with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(self.kinds), [x]):
-                status = run(arguments)
+                status = self._run(arguments)
         else:
-            status = run(arguments)
+            status = self._run(arguments)
         if status:
-            raise_for(status, name)
+            raise_for(status, "program_run")
         return y
 
     def settle(self) -> None:

@@ -29,7 +29,6 @@ from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchF
 from torchfx.parameters import Declaration, Declared, accepted, documented, signature
 from torchfx.plan import (
     LTI,
-    CausalStep,
     Handover,
     Plan,
     State,

@@ -349,8 +349,8 @@ class CausalStep(Step):
     """A processor with memory.
 
     Attributes:
-        is_constant: whether all that the processor's native steps are made from is watched while the plan is remembered:
-            the program for whole signals is then kept for the next one of the same shape and type.
+        is_constant: whether all that its native steps are made from is watched while the plan is remembered: the
+            program for whole signals is then kept for the next one of the same shape and type.
     """
 
     def __init__(self, module: Any, rate: float | None, name: str) -> None:
@@ -376,7 +376,7 @@ class CausalStep(Step):
             if program is None or program.shape != x.shape[:-1] or program.dtype is not x.dtype:
                 program = self._program = self._from_rest(x)
             if program is not None:
-                return program.run_from_rest(x, self.latency)
+                return program.run(x)
         return CausalStep(self.module._now(), self.rate, self.name).run_with_these(x)
 
     def run_with_these(self, x: Tensor) -> Tensor:
@@ -389,7 +389,7 @@ class CausalStep(Step):
             return found
         program = self._from_rest(x)
         if program is not None:
-            return program.run_from_rest(x, self.latency)
+            return program.run(x)
         state = module.init_state(shape, rate, x.dtype, x.device)
         if self.measures:
             state = module.measure(x, state, rate)
@@ -417,7 +417,7 @@ class CausalStep(Step):
         target = program.attempt(self.emit, 0, state)
         if target is None:
             return None
-        program.finish(target, from_rest=True)
+        program.finish(target, self.latency)
         return program
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
@@ -632,23 +632,19 @@ class LateStep(Step):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Process a block; the first ones give fewer samples than they have, by `latency` in all."""
         y, after = self.inner.step(x, state[:-1])
-        y, counts = self.begun(y, x.shape[-1], state[-1])
-        return y, (*after, counts)
+        received, given = state[-1].tolist()
+        counts = torch.tensor([received + x.shape[-1], given + y.shape[-1]])
+        return self.begun(y, given), (*after, counts)
 
-    def begun(self, y: Tensor, received: int, counts: Tensor) -> tuple[Tensor, Tensor]:
+    def begun(self, y: Tensor, given: int) -> Tensor:
         """Leave out of the inner step's output for a block what comes before the input's beginning.
 
         Args:
             y: the output.
-            received: the samples of the block.
-            counts: the last tensor of the state before it.
-
-        Returns:
-            The rest of the output, and the counts after the block.
+            given: the samples of output before it.
         """
-        before, given = counts.tolist()
         late = max(0, min(y.shape[-1], self.latency - given))
-        return y[..., late:], torch.tensor([before + received, given + y.shape[-1]])
+        return y[..., late:] if late else y
 
     def frozen(self) -> LateStep:
         """Return the inner step with values of its own."""
