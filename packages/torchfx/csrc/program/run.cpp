@@ -5,6 +5,7 @@
 #include <new>
 
 #include "program/step.h"
+#include "support/arena.h"
 #include "support/scratch.h"
 #include "support/subnormals.h"
 #include "support/workspace.h"
@@ -185,7 +186,20 @@ int32_t run_late(const Program& program, const Samples& x, const Samples& y, int
     return TORCHFX_OK;
 }
 
-// body() where a program fits together.
+// Calls body(threads). Blocks so short that no thread is worth waking take their working memory from an arena of the
+// calling thread: asking the system for each piece costs more than what is computed in it.
+template <class Body>
+int32_t with_memory(int64_t samples, int32_t threads, Body&& body) {
+    constexpr int64_t short_block = 1 << 12;
+    constexpr std::size_t bytes = std::size_t{1} << 17;
+    if (samples > short_block) return body(threads);
+    if (has_arena()) return body(1);
+    thread_local Arena arena(bytes);
+    const Arena::Use memory(arena);
+    return body(1);
+}
+
+// body(threads) where a program fits together.
 template <class Body>
 int32_t with_checked(const Program& program, const void* x, const void* y, int64_t channels, int64_t samples, int32_t threads,
                      Body&& body) {
@@ -195,7 +209,7 @@ int32_t with_checked(const Program& program, const void* x, const void* y, int64
         if (const int32_t status = check_program(program, channels)) return status;
         if (samples == 0) return TORCHFX_OK;
         const FlushSubnormals flush(program.dtype() == TORCHFX_F64);
-        return body();
+        return with_memory(channels * samples, threads, body);
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
@@ -209,10 +223,10 @@ extern "C" int32_t torchfx_program_run(
     int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t threshold, int32_t threads) {
     using namespace torchfx;
     const Program all = {program, words};
-    return with_checked(all, x, y, channels, samples, threads, [&] {
+    return with_checked(all, x, y, channels, samples, threads, [&](int32_t used) {
         // No step writes x: a target is never buffer 0.
         const Samples in = {const_cast<void*>(x), x_channel_stride, x_time_stride}, out = {y, y_channel_stride, 1};
-        return run_program(all, in, out, channels, samples, threshold, threads);
+        return run_program(all, in, out, channels, samples, threshold, used);
     });
 }
 
@@ -223,9 +237,9 @@ extern "C" int32_t torchfx_program_run_copied(
     using namespace torchfx;
     if (bytes < 0 || late < 0 || (bytes && !states)) return TORCHFX_BAD_ARGUMENT;
     const Program all = {program, words};
-    return with_checked(all, x, y, channels, samples, threads, [&] {
+    return with_checked(all, x, y, channels, samples, threads, [&](int32_t used) {
         Copied copied(all, states, bytes);
         const Samples in = {const_cast<void*>(x), x_channel_stride, x_time_stride}, out = {y, y_channel_stride, 1};
-        return run_late(copied.program(), in, out, channels, samples, late, threshold, threads);
+        return run_late(copied.program(), in, out, channels, samples, late, threshold, used);
     });
 }

@@ -444,9 +444,9 @@ class Program:
 
         Args:
             result: the buffer.
-            late: None: `run` takes blocks. Else it takes whole signals, with as many samples of silence behind them, and
-                leaves out as many at the output's beginning. It begins with copies of the states, which are no longer
-                needed then, and any number of threads may call it.
+            late: None: `run` takes blocks. Else it takes whole signals, adds so many samples of silence, and leaves out
+                as many at the beginning of the output. It begins with copies of the states, which are not needed then,
+                and any number of threads may call it.
         """
         last_use = {source: i for i, record in enumerate(self._records) for source in record.sources}
         places, count = {SIGNAL: SIGNAL, result: RESULT}, RESULT + 1
@@ -463,9 +463,10 @@ class Program:
                 words[field - len(values)] = places[buffer]
             free += [places[source] for source in set(sources) if last_use[source] == i and places[source] > RESULT]
         self._words = array("q", [self.double, len(self._records), count, *words])
-        function, of_program = native.call["program_run"], self._words.buffer_info()
+        function, of_program = native.call["program_run"], tuple(self._words.buffer_info())
         if late is not None:
-            function, of_program = native.call["program_run_copied"], (*of_program, *self._states_together(late), late)
+            function = native.call["program_run_copied"]
+            of_program += (*self._states_together(late), late)
         self._pack, self._run = partial(function.pack, *of_program), function.run
 
     def _states_together(self, late: int) -> tuple[int, int]:
@@ -549,6 +550,10 @@ class Program:
         if status:
             raise_for(status, "program_run")
         return y
+
+    def serves(self, x: Tensor) -> bool:
+        """Return whether a signal has the program's leading dimensions and type."""
+        return (x.shape == self._last_shape or x.shape[:-1] == self.shape) and x.dtype is self.dtype
 
     def settle(self) -> None:
         """Make all states what they are after the blocks so far."""

@@ -48,10 +48,23 @@ class Fade(Processor):
         """Fade a whole signal."""
         rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
-        lengths = [duration_samples(each, rate) for each in (self.fade_in, self.fade_out)]
-        at = torch.arange(x.shape[-1], dtype=torch.float64, device=x.device)
-        rising, falling = (
-            SHAPES[self.shape]((place / max(1, length - 1)).clamp(max=1)) if length else torch.ones_like(at)
-            for place, length in zip((at, at.flip(-1)), lengths, strict=True)
-        )
-        return x * (rising * falling).to(x.dtype)
+        first, last = (duration_samples(each, rate) for each in (self.fade_in, self.fade_out))
+        time = x.shape[-1]
+        begin, end = (min(length, time) for length in (first, last))
+        rising, falling = self._gains(first, begin, x), self._gains(last, end, x).flip(-1)
+        if begin + end <= time:
+            parts = (
+                x[..., :begin] * rising.to(x.dtype),
+                x[..., begin : time - end],
+                x[..., time - end :] * falling.to(x.dtype),
+            )
+            return torch.cat(parts, dim=-1)
+        gains = torch.ones(time, dtype=torch.float64, device=x.device)
+        gains[:begin] *= rising
+        gains[time - end :] *= falling
+        return x * gains.to(x.dtype)
+
+    def _gains(self, length: int, count: int, x: Tensor) -> Tensor:
+        """Return the first `count` gains of a fade-in, float64 on the device of x."""
+        at = torch.arange(count, dtype=torch.float64, device=x.device)
+        return SHAPES[self.shape](at / max(1, length - 1))

@@ -302,7 +302,8 @@ def _holds(step: Step, module: nn.Module, complete: bool) -> bool:
     """Return whether a step keeps a module alive; `complete`: whether the module's attributes do not."""
     step = step.inner if isinstance(step, LateStep) else step
     if isinstance(step, CausalStep):
-        return step.module is module or (vars(step.module) is vars(module) and not complete)
+        held: Any = step.module
+        return held is module or (vars(held) is vars(module) and not complete)
     return isinstance(step, ModuleStep) and step.module is module
 
 

@@ -206,6 +206,7 @@ class LTIStep(Step):
         else:
             self.operator = "aten::mul" if system.taps is None else "fir_forward"
         self._placed: dict[torch.device, LTI] = {}
+        self._program: Program | None = None  # of a gain, for signals like the last one
 
     def on(self, device: torch.device) -> LTI:
         """Return the coefficients on a device; kept there, so that a GPU gets them once."""
@@ -228,6 +229,12 @@ class LTIStep(Step):
             return _ops.parallel_iir_forward(x, system.sos)[0]
         if system.taps is not None:
             return _ops.fir_forward(x, system.taps)[0]
+        if not isinstance(system.gain, Tensor) and x.is_cpu and _runs_native(x):
+            program = self._program
+            if program is None or not program.serves(x):
+                program = self._program = Program(tuple(x.shape[:-1]), x.dtype)
+                program.finish(program.gain(0, system.gain), 0)
+            return program.run(x)
         return _scaled(x, system.gain)
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
@@ -371,9 +378,9 @@ class CausalStep(Step):
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest, aligned with its input."""
-        if self.is_constant and x.is_cpu and is_native(x) and not (x.requires_grad and torch.is_grad_enabled()):
+        if self.is_constant and x.is_cpu and _runs_native(x):
             program = self._program
-            if program is None or program.shape != x.shape[:-1] or program.dtype is not x.dtype:
+            if program is None or not program.serves(x):
                 program = self._program = self._from_rest(x)
             if program is not None:
                 return program.run(x)
@@ -405,9 +412,7 @@ class CausalStep(Step):
         That is where the processor has none, and where gradients, the compiler or a mode follow the operators.
         """
         module, rate = self.module, self.rate
-        if torch.compiler.is_compiling() or not x.is_cpu or native.library is None or not is_native(x):
-            return None
-        if (x.requires_grad and torch.is_grad_enabled()) or self.measures or module.has_whole:
+        if torch.compiler.is_compiling() or not (x.is_cpu and _runs_native(x)) or self.measures or module.has_whole:
             return None
         shape = tuple(x.shape[:-1])
         if module.output_shape(shape) != shape or module.output_rate(rate) != rate:
@@ -883,6 +888,11 @@ def wait_of(steps: Sequence[Step], shape: tuple[int, ...], rate: float | None) -
         found += step.wait_from_rest(shape, rate)
         shape, rate = step.leading(shape), step.output_rate(rate)
     return found
+
+
+def _runs_native(x: Tensor) -> bool:
+    """Return whether native steps may run on a signal on the CPU from rest: nothing records its gradient."""
+    return native.library is not None and is_native(x) and not (x.requires_grad and torch.is_grad_enabled())
 
 
 def _scaled(x: Tensor, gain: float | Tensor) -> Tensor:

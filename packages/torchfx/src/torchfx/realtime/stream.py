@@ -65,7 +65,7 @@ class Stream:
         if self._plan.refusal:
             raise StreamError(self._plan.refusal)
         self._blocks: tuple[tuple[int, ...], torch.dtype, torch.device] | None = None
-        self._last: tuple[tuple[int, ...], torch.dtype, torch.device] | None = None  # of the block before, with its time
+        self._last: tuple[tuple[int, ...], torch.dtype, torch.device] | None = None  # the same, with the block's time
         self._runner: Runner | None = None
         self._transition: Transition | None = None
         self._start: Sequence[Tensor] | None = None
