@@ -161,6 +161,10 @@ class Step(ABC):
         kinds = self.kinds(shape)
         return f"native program of {kinds} on the CPU, otherwise {self.operator}" if kinds else self.operator
 
+    def by_program(self, shape: tuple[int, ...]) -> str:
+        """Return in words what runs whole signals where those are a native program's."""
+        return self.blocks_by(shape).replace(" on the CPU,", " on the CPU without gradients,")
+
     def whole_by(self, shape: tuple[int, ...]) -> list[str]:
         """Return in words what runs whole signals with these leading dimensions."""
         row = next((row for row in _ops.rows if row.operator == self.operator), None)
@@ -232,8 +236,9 @@ class LTIStep(Step):
         if not isinstance(system.gain, Tensor) and x.is_cpu and _runs_native(x):
             program = self._program
             if program is None or not program.serves(x):
-                program = self._program = Program(tuple(x.shape[:-1]), x.dtype)
+                program = Program(tuple(x.shape[:-1]), x.dtype)
                 program.finish(program.gain(0, system.gain), 0)
+                self._program = program  # finished: other threads may see it
             return program.run(x)
         return _scaled(x, system.gain)
 
@@ -337,6 +342,13 @@ class LTIStep(Step):
             waiting += longer
         return Handover(tuple(moves), waiting)
 
+    def whole_by(self, shape: tuple[int, ...]) -> list[str]:
+        """Return the operator, or for a gain alone what runs blocks."""
+        system = self.system
+        if system.taps is None and system.sos is None and not isinstance(system.gain, Tensor):
+            return [self.by_program(shape)]
+        return super().whole_by(shape)
+
     def lines(self) -> list[str]:
         """Return the operator calls, then the modules they stand for."""
         sos, taps = self.system.sos, self.system.taps
@@ -412,9 +424,9 @@ class CausalStep(Step):
         That is where the processor has none, and where gradients, the compiler or a mode follow the operators.
         """
         module, rate = self.module, self.rate
-        if torch.compiler.is_compiling() or not (x.is_cpu and _runs_native(x)) or self.measures or module.has_whole:
-            return None
         shape = tuple(x.shape[:-1])
+        if not (x.is_cpu and _runs_native(x)) or self.measures or module.has_whole or 0 in shape:
+            return None
         if module.output_shape(shape) != shape or module.output_rate(rate) != rate:
             return None
         program = Program(shape, x.dtype)
@@ -477,7 +489,7 @@ class CausalStep(Step):
         """Return the processor's method for whole signals, or what runs blocks."""
         if self.module.has_whole:
             return [type(self.module).whole.__qualname__]
-        return [self.blocks_by(shape).replace(" on the CPU,", " on the CPU without gradients,")]
+        return [self.by_program(shape)]
 
 
 class ModuleStep(Step):
@@ -892,7 +904,9 @@ def wait_of(steps: Sequence[Step], shape: tuple[int, ...], rate: float | None) -
 
 def _runs_native(x: Tensor) -> bool:
     """Return whether native steps may run on a signal on the CPU from rest: nothing records its gradient."""
-    return native.library is not None and is_native(x) and not (x.requires_grad and torch.is_grad_enabled())
+    if torch.compiler.is_compiling() or native.library is None:
+        return False
+    return is_native(x) and not (x.requires_grad and torch.is_grad_enabled())
 
 
 def _scaled(x: Tensor, gain: float | Tensor) -> Tensor:
