@@ -211,6 +211,7 @@ TORCHFX_API int32_t torchfx_saturation_tables(const double* loops, int64_t count
 //   sos        (rows, lines, sections, 6), stable; with 0 sections NULL, and F changes nothing
 //   lines_in   (groups, sum of delays): what went into each line last, oldest first; NULL for silence. lines_out the same
 //   state_in   (sections, groups, lines, 2), SciPy's zi, or NULL for rest; state_out the same, NULL with 0 sections
+// lines_out and state_out may both be NULL: nothing is kept.
 // States before and after may be the same memory. Subnormal numbers count as zero. The caller sees to it that the loops
 // decay.
 TORCHFX_API int32_t torchfx_delay_network_forward(
@@ -415,6 +416,7 @@ TORCHFX_API int32_t torchfx_phaser_forward(
     declare(modulated_delay_forward)  \
     declare(phaser_forward)           \
     declare(program_run)              \
+    declare(program_run_copied)       \
     declare(advise_huge_pages)
 
 #define TORCHFX_DECLARE_PACKED(name) TORCHFX_API int32_t torchfx_##name##_packed(const int64_t* arguments);

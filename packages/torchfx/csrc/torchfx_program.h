@@ -22,7 +22,8 @@ extern "C" {
 //   type  integer; real, a double by its bits; buffer, the number of one more buffer that the step reads, of the source's
 //         dtype; or what an address points to: float64, int64, or samples, of the dtype of the source
 //   role  setting; constant, memory that the step reads; state, memory that it also changes; optional_constant and
-//         optional_state, which may be NULL where the size, or the prose here, allows it
+//         optional_state, which may be NULL where the size, or the prose here, allows it; optional_resting_state, which may be NULL
+//         for rest where the step runs once, of which nothing is kept
 //   size  elements at the address, in terms of other fields and of `channels`, those of the signal; `unchecked`, where
 //         fields do not give it; `1` for values
 //
@@ -92,8 +93,8 @@ extern "C" {
     field(sos_rows, integer, setting, 1)                                          \
     field(sos_repeat, integer, setting, 1)                                        \
     field(length, integer, setting, 1)                                            \
-    field(held, float64, state, channels / inputs * length)                       \
-    field(state, float64, optional_state, sections * (channels / inputs) * lines * 2)
+    field(held, float64, optional_resting_state, channels / inputs * length)               \
+    field(state, float64, optional_resting_state, sections * (channels / inputs) * lines * 2)
 
 // As in torchfx_dynamics_forward, for groups of `linked` channels side by side. The key is the first of a group's channels
 // of a second buffer, or the source, for none.
@@ -290,6 +291,14 @@ TORCHFX_API const char* torchfx_curve_names(void);
 TORCHFX_API int32_t torchfx_program_run(
     const int64_t* program, int64_t words, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t threshold, int32_t threads);
+
+// Runs a program on a signal with `late` samples of silence behind it, and leaves out the first `late` of its output. The
+// program's states that lie in the `bytes` at `states` are only read: what changes is a copy. Any number of threads may
+// run the same program.
+TORCHFX_API int32_t torchfx_program_run_copied(
+    const int64_t* program, int64_t words, const void* states, int64_t bytes, int64_t late, const void* x,
+    int64_t x_channel_stride, int64_t x_time_stride, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    int64_t threshold, int32_t threads);
 
 #ifdef __cplusplus
 }

@@ -13,10 +13,11 @@ import torch
 from bench.chains import Chain, Design
 from torchfx import loudness, spec
 from torchfx.core.wave import Wave
+from torchfx.realtime import Stream
 
 __all__ = [
-    "Effect", "by_librosa", "by_pedalboard", "by_pyloudnorm", "cents_off", "loudness_of", "loudness_off", "off",
-    "processed",
+    "Effect", "by_librosa", "by_pedalboard", "by_pedalboard_stream", "by_pyloudnorm", "cents_off", "loudness_of",
+    "loudness_off", "off", "processed", "streamed",
 ]  # fmt: skip
 
 Samples = npt.NDArray[np.float32]
@@ -63,6 +64,21 @@ def by_pedalboard(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
     name, *arguments = job["peer"]
     effect = getattr(pedalboard, name)(*arguments)
     return lambda: effect(x, job["fs"])
+
+
+def streamed(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return `Stream.process(x)`: the first call starts from rest, later ones continue."""
+    stream, samples = Stream(spec.build(job["text"]), job["fs"], len(x)), torch.from_numpy(x)
+    return lambda: stream.process(samples)
+
+
+def by_pedalboard_stream(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return a call of pedalboard's effect that continues the one before."""
+    import pedalboard
+
+    name, *arguments = job["peer"]
+    effect = getattr(pedalboard, name)(*arguments)
+    return lambda: effect(x, job["fs"], reset=False)
 
 
 def by_librosa(job: dict[str, Any], x: Samples) -> Callable[[], Any]:

@@ -154,7 +154,7 @@ CLAIMS = (
         needs=("torchlpc",),
     ),
     Claim(
-        "Stream.process, 2 x 64, cost in torch.mul", chains.IIR, 2, BLOCK_S, calls.multiply, 4, "<=", calls.stream_call
+        "Stream.process, 2 x 64, cost in torch.mul", chains.IIR, 2, BLOCK_S, calls.multiply, 2, "<=", calls.stream_call
     ),
     Claim("filter(x), 2 x 64, cost in torch.mul", ONE_IIR, 2, BLOCK_S, calls.multiply, 5, "<=", calls.filter_call),
     Claim(
@@ -258,6 +258,39 @@ CLAIMS = (
             ("ladder:200", ("LadderFilter",), 1.2),
             ("phaser", ("Phaser", 1, 0.5, 1300, 0, 0.5), 3),
         )
+    ),
+    *(
+        Claim(
+            f"{text}, 2 x 1024, 1 thread, over pedalboard",
+            effects.Effect(text=text, peer=peer),
+            2,
+            1024 / 48_000,
+            effects.by_pedalboard,
+            target,
+            ours=effects.processed,
+            threads=1,
+            off=effects.off,
+            needs=("pedalboard",),
+        )
+        for text, peer, target in (
+            ("compressor:-20", ("Compressor", -20, 4, 5, 100), 1.5),
+            ("limiter:-6", ("Limiter", -6, 100), 2),
+            ("reverb", ("Reverb",), 2),
+            ("chorus", ("Chorus", 1, 0.2, 7, 0, 0.5), 1.3),
+            ("distortion", ("Distortion",), 3),
+        )
+    ),
+    Claim(
+        "Stream.process, compressor:-20, 2 x 256, 1 thread, over pedalboard",
+        effects.Effect(text="compressor:-20", peer=("Compressor", -20, 4, 5, 100)),
+        2,
+        256 / 48_000,
+        effects.by_pedalboard_stream,
+        1,
+        ours=effects.streamed,
+        threads=1,
+        off=effects.off,
+        needs=("pedalboard",),
     ),
     Claim(
         "delay:250ms, 2 channels 60 s, cost in torch.mul",

@@ -24,25 +24,50 @@ namespace {
 constexpr int64_t longest_block = 256;        // its pieces stay in a first-level cache
 constexpr int64_t samples_per_thread = 8192;  // fewer than these take less time than waking a thread
 
-// A delay line: a ring with room for its delay and a block more, so that what goes in replaces nothing that comes out of
-// the same block. Where the ring begins anew within a block, the block's samples lie in a piece of their own.
+// How a delay line keeps its samples: in a ring, in the state that it is kept in, or not at all.
+enum class Form { ring, shifted, unheard };
+
+// A delay line. A ring has room for its delay and a block more, so that what goes in replaces nothing that comes out of
+// the same block. Where it begins anew within a block, the block's samples lie in a piece of their own. For few blocks it
+// takes less time to shift the state behind each block than to copy it into a ring and back. A line that begins from rest
+// is not heard in signals that are no longer than its delay: where nothing of it is kept, it needs no memory.
 class Line {
 public:
-    static int64_t memory(int64_t delay, int64_t block) { return delay + 3 * block; }
+    static int64_t memory(Form form, int64_t delay, int64_t block) {
+        return form == Form::ring ? delay + 3 * block : form == Form::shifted ? block : 0;
+    }
 
-    // Memory for so many doubles; `kept` are the last samples that went in, oldest first, or NULL for silence.
-    Line(double* memory, int64_t delay, int64_t block, const double* kept)
-        : ring_(memory), delay_(delay), capacity_(delay + block), out_(memory + capacity_), in_(out_ + block) {
-        if (kept) std::copy_n(kept, delay, ring_);
-        else std::fill_n(ring_, delay, 0.0);
+    // `kept` are the last samples that went in, oldest first, or NULL for silence; `after` is where to keep those after
+    // the signal, or NULL. A block of `silence` comes out of a line that is not heard, and what goes in is `dropped`.
+    Line(Form form, double* memory, int64_t delay, int64_t block, const double* kept, double* after, const double* silence,
+         double* dropped)
+        : form_(form), delay_(delay), capacity_(delay + block), ring_(memory), after_(after) {
+        if (form == Form::ring) {
+            out_ = memory + capacity_;
+            in_ = out_ + block;
+            if (kept) std::copy_n(kept, delay, ring_);
+            else std::fill_n(ring_, delay, 0.0);
+        } else {
+            kept_ = kept ? kept : silence;
+            in_ = form == Form::shifted ? memory : dropped;
+            if (form == Form::shifted && !kept) kept_ = std::fill_n(after, delay, 0.0) - delay;
+        }
     }
 
     // What comes out in the next `count` samples.
-    const double* read(int64_t count) const { return joined(oldest_, count, out_); }
+    const double* read(int64_t count) const { return form_ == Form::ring ? joined(oldest_, count, out_) : kept_; }
     // Where to put what goes in.
-    double* target(int64_t count) const { return newest() + count <= capacity_ ? ring_ + newest() : in_; }
+    double* target(int64_t count) const {
+        return form_ == Form::ring && newest() + count <= capacity_ ? ring_ + newest() : in_;
+    }
     // Goes on by `count` samples, whose input stands at `target(count)`.
     void advance(int64_t count) {
+        if (form_ == Form::shifted) {
+            std::copy(kept_ + count, kept_ + delay_, after_);
+            std::copy_n(in_, count, after_ + delay_ - count);
+            kept_ = after_;
+        }
+        if (form_ != Form::ring) return;
         const int64_t first = capacity_ - newest();
         if (first < count) {
             std::copy_n(in_, first, ring_ + newest());
@@ -50,10 +75,11 @@ public:
         }
         oldest_ = (oldest_ + count) % capacity_;
     }
-    void save(double* kept) const {
+    void save() const {
+        if (form_ != Form::ring || !after_) return;
         const int64_t first = std::min(delay_, capacity_ - oldest_);
-        std::copy_n(ring_ + oldest_, first, kept);
-        std::copy_n(ring_, delay_ - first, kept + first);
+        std::copy_n(ring_ + oldest_, first, after_);
+        std::copy_n(ring_, delay_ - first, after_ + first);
     }
 
 private:
@@ -66,9 +92,11 @@ private:
         return piece;
     }
 
-    double* ring_;
+    Form form_;
     int64_t delay_, capacity_;
-    double *out_, *in_;
+    double* ring_;
+    const double* kept_ = nullptr;
+    double *out_ = nullptr, *in_, *after_;
     int64_t oldest_ = 0;
 };
 
@@ -193,18 +221,23 @@ struct Call {
     Rows stage_rows;
     const double *lines_in, *state_in;
     double *lines_out, *state_out;
+    int64_t block_ = std::min({longest_block, samples, *std::min_element(delays, delays + lines)});
 
-    int64_t block() const { return std::min({longest_block, samples, *std::min_element(delays, delays + lines)}); }
+    int64_t block() const { return block_; }
     int64_t held() const {
         int64_t sum = 0;
         for (int64_t i = 0; i < lines; ++i) sum += delays[i];
         return sum;
     }
+    Form form(int64_t line) const {
+        if (!lines_in && !lines_out && delays[line] >= samples) return Form::unheard;
+        return lines_out && samples <= 2 * block() ? Form::shifted : Form::ring;
+    }
     // Pieces of the inputs, of what goes through the filters and is added there, of silence and the dropped, of shared sums.
     int64_t pieces() const { return inputs + 2 * lines + 2 + (lines + inputs) / 2; }
     int64_t memory() const {
         int64_t sum = pieces() * block();
-        for (int64_t i = 0; i < lines; ++i) sum += Line::memory(delays[i], block());
+        for (int64_t i = 0; i < lines; ++i) sum += Line::memory(form(i), delays[i], block());
         return sum;
     }
     const SosStage* stages_of(int64_t group) const { return stages + stage_rows.of(group) * lines * sections; }
@@ -273,13 +306,17 @@ struct Call {
         std::fill_n(silence, block(), 0.0);
 
         ScratchVector<Line> line;
+        line.reserve(n);
         const double* kept = lines_in ? lines_in + group * held() : nullptr;
+        double* after = lines_out ? lines_out + group * held() : nullptr;
         ScratchVector<std::size_t> filtered;
+        filtered.reserve(n);
         for (int64_t i = 0; i < lines; ++i) {
-            line.emplace_back(memory, delays[i], block(), kept);
-            memory += Line::memory(delays[i], block());
+            line.emplace_back(form(i), memory, delays[i], block(), kept, after, silence, dropped);
+            memory += Line::memory(form(i), delays[i], block());
             if (kept) kept += delays[i];
-            if (is_filtered(group, i)) filtered.push_back(static_cast<std::size_t>(i));
+            if (after) after += delays[i];
+            if (form(i) != Form::unheard && is_filtered(group, i)) filtered.push_back(static_cast<std::size_t>(i));
         }
         LoopFilters filters(stages_of(group), sections, filtered);
         if (state_in) load_states(group, filters);
@@ -307,12 +344,8 @@ struct Call {
                 sum_of(kernels, y.data)(plan.out.row(static_cast<std::size_t>(i)), count, y.of(group * outputs + i) + start);
             for (Line& each : line) each.advance(count);
         }
-        double* after = lines_out + group * held();
-        for (std::size_t i = 0; i < n; ++i) {
-            line[i].save(after);
-            after += delays[i];
-        }
-        if (sections) save_states(group, filters);
+        for (const Line& each : line) each.save();
+        if (sections && state_out) save_states(group, filters);
     }
 
     // The sums of a block, and for each the line whose signal it is.
@@ -326,6 +359,14 @@ struct Call {
         const int64_t width = lines + inputs;
         const auto n = static_cast<std::size_t>(lines), first_through = static_cast<std::size_t>(width);
         const double* system = systems + system_rows.of(group) * (lines + outputs) * width;
+        ScratchVector<double> heard;  // the same without the lines that are not heard
+        for (int64_t j = 0; j < lines; ++j) {
+            if (form(j) != Form::unheard) continue;
+            if (heard.empty()) heard.assign(system, system + (lines + outputs) * width);
+            std::fill_n(heard.begin() + j * width, width, 0.0);
+            for (int64_t i = 0; i < lines + outputs; ++i) heard[static_cast<std::size_t>(i * width + j)] = 0;
+            system = heard.data();
+        }
         const auto has_filter = [&](int64_t i) {
             return std::binary_search(filtered.begin(), filtered.end(), static_cast<std::size_t>(i));
         };
@@ -435,7 +476,7 @@ extern "C" int32_t torchfx_delay_network_forward(
     const Rows of_system = {system_rows, system_repeat}, of_sos = {sos_rows, sos_repeat};
     if ((dtype != TORCHFX_F32 && dtype != TORCHFX_F64) || !x || x_repeat < 1 || !y || groups < 1 || samples < 1 || !delays ||
         lines < 1 || inputs < 1 || outputs < 1 || !systems || !of_system.valid(groups) || sections < 0 ||
-        (sections && (!sos || !state_out || !of_sos.valid(groups))) || !lines_out || threads < 1 ||
+        (sections && (!sos || !state_out != !lines_out || !of_sos.valid(groups))) || threads < 1 ||
         *std::min_element(delays, delays + lines) < 1)
         return TORCHFX_BAD_ARGUMENT;
     if (!finite(systems, system_rows * (lines + outputs) * (lines + inputs))) return TORCHFX_NOT_FINITE;

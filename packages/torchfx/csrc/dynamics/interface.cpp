@@ -7,6 +7,7 @@
 #include "support/arena.h"
 #include "support/pool.h"
 #include "support/rows.h"
+#include "support/scratch.h"
 #include "support/signal.h"
 #include "torchfx_dsp.h"
 
@@ -142,6 +143,16 @@ void multiply_by_gains(const Levels<Sample>& levels, const Signal<Sample>& y, in
     });
 }
 
+// Of numbers whose sums are exact in any order (DynamicsKernels::average): sums side by side do not wait for each other.
+double exact_sum(const double* values, int64_t count) {
+    constexpr int64_t lanes = 8;
+    double sums[lanes] = {};
+    int64_t t = 0;
+    for (; t + lanes <= count; t += lanes)
+        for (int64_t i = 0; i < lanes; ++i) sums[i] += values[t + i];
+    return std::accumulate(values + t, values + count, std::accumulate(sums, sums + lanes, 0.0));
+}
+
 // The limiter's signal comes late: `delay` samples of each channel of y lie in front of x.
 template <class Sample>
 struct Limiter {
@@ -164,66 +175,88 @@ struct Limiter {
 
     // Of one group, while it runs: peaks that count for later samples, their maxima, what is taken away and the sum of it.
     struct Work {
-        ScratchVector<Sample> peaks, heard;
-        ScratchVector<double> taken;
-        double sum;
+        Sample *peaks, *heard;
+        double *taken, sum;
+    };
+
+    // Pieces of one memory, each of whole cache lines.
+    class Pieces {
+    public:
+        explicit Pieces(std::size_t bytes) : memory_(bytes), next_(memory_.data()) {}
+        template <class T>
+        static std::size_t size(int64_t count) {
+            return (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+        }
+        template <class T>
+        T* take(int64_t count) {
+            T* const taken = reinterpret_cast<T*>(next_);
+            next_ += size<T>(count);
+            return taken;
+        }
+
+    private:
+        Scratch<unsigned char, 16384> memory_;  // what blocks of 64 samples and 5 ms of look-ahead take
+        unsigned char* next_;
     };
 
     void run(const DynamicsKernels& all, int64_t first, int64_t count, int64_t samples) const {
         const DynamicsSampleKernels<Sample>& kernels = all.of(Sample{});
         const Groups& groups = levels.groups;
         const int64_t most = std::min(samples, std::max(limiter_samples, window)), before = window - 1;
-        const auto size = [](int64_t elements) { return static_cast<size_t>(elements); };
-        ScratchVector<Sample> row(size(std::max(before, most)));
-        ScratchVector<double> factors(size(most));
-        ScratchVector<Work> work;
-        work.reserve(size(count));
+        const int64_t in_front = before + most, of_taken = ahead + most + vector_room, of_row = std::max(before, most);
+        const auto group_size = static_cast<std::size_t>(count) *
+            (2 * Pieces::template size<Sample>(in_front + vector_room) + Pieces::template size<double>(of_taken));
+        Pieces pieces(group_size + Pieces::template size<Sample>(of_row) + Pieces::template size<double>(most));
+        Sample* const row = pieces.template take<Sample>(of_row);
+        double* const factors = pieces.template take<double>(most);
+        Work work[most_smoothed];
         const Sample* heard[most_smoothed];
         double thresholds[most_smoothed];
         Smoothed smoothed[most_smoothed];
         for (int64_t k = 0; k < count; ++k) {
             const int64_t group = first + k;
             const double* const own = recursions.of(group);
-            work.push_back({ScratchVector<Sample>(size(before + most)),
-                            ScratchVector<Sample>(size(before + most + vector_room)),
-                            ScratchVector<double>(size(ahead + most + vector_room)), 0});
-            auto& [peaks, maxima, taken, sum] = work.back();
-            if (levels.key.data) levels.read(kernels, group, 0, before, peaks.data(), row.data());
+            auto& [peaks, maxima, taken, sum] = work[k];
+            peaks = pieces.template take<Sample>(in_front + vector_room);
+            maxima = pieces.template take<Sample>(in_front + vector_room);
+            taken = pieces.template take<double>(of_taken);
+            std::fill_n(peaks, before, Sample{0});
+            std::fill_n(maxima + in_front, vector_room, Sample{0});
+            if (levels.key.data) levels.read(kernels, group, 0, before, peaks, row);
             else
                 for (int64_t i = 0; i < groups.width; ++i)
-                    kernels.raise(past + groups.channel(group, i) * delay, before, peaks.data());
-            std::copy_n(ramp_in + group * ahead, ahead, taken.data());
-            sum = std::accumulate(taken.begin(), taken.begin() + ahead, 0.0);
-            heard[k] = maxima.data();
+                    kernels.raise(past + groups.channel(group, i) * delay, before, peaks);
+            std::copy_n(ramp_in + group * ahead, ahead, taken);
+            sum = exact_sum(taken, ahead);
+            heard[k] = maxima;
             thresholds[k] = own[0];
-            smoothed[k] = {1, own[1], recursions.state_in[group], taken.data() + ahead};
+            smoothed[k] = {1, own[1], recursions.state_in[group], taken + ahead};
         }
         const int64_t offset = levels.key.data ? before : 0;
         for (int64_t start = 0; start < samples; start += most) {
             const int64_t n = std::min(most, samples - start);
             for (int64_t k = 0; k < count; ++k) {
-                auto& [peaks, maxima, taken, sum] = work[size(k)];
-                levels.read(kernels, first + k, start + offset, n, peaks.data() + before, row.data());
-                std::copy_n(peaks.data(), before + n, maxima.data());
-                kernels.maximum(maxima.data(), n, window);
-                std::copy_n(peaks.data() + n, before, peaks.data());
+                auto& [peaks, maxima, taken, sum] = work[k];
+                levels.read(kernels, first + k, start + offset, n, peaks + before, row);
+                std::copy_n(peaks, before + n, maxima);
+                kernels.maximum(maxima, n, window);
+                if (start + n < samples) std::copy(peaks + n, peaks + n + before, peaks);
             }
             kernels.excess[count](thresholds, smoothed, heard, n);
             for (int64_t k = 0; k < count; ++k) {
-                auto& [peaks, maxima, taken, sum] = work[size(k)];
+                auto& [peaks, maxima, taken, sum] = work[k];
                 flush_tiny(&smoothed[k].y, 1);
-                sum = all.average(taken.data(), ahead, n, sum, factors.data());
+                sum = all.average(taken, ahead, n, sum, factors);
                 for (int64_t i = 0; i < groups.width; ++i) {
                     const int64_t c = groups.channel(first + k, i);
-                    kernels.limit(late(c, start, n, row.data()), factors.data(), n, static_cast<Sample>(thresholds[k]),
-                                  y.of(c) + start);
+                    kernels.limit(late(c, start, n, row), factors, n, static_cast<Sample>(thresholds[k]), y.of(c) + start);
                 }
-                std::copy_n(taken.data() + n, ahead, taken.data());
+                std::copy(taken + n, taken + n + ahead, taken);
             }
         }
         for (int64_t k = 0; k < count; ++k) {
             recursions.state_out[first + k] = smoothed[k].y;
-            std::copy_n(work[size(k)].taken.data(), ahead, ramp_out + (first + k) * ahead);
+            std::copy_n(work[k].taken, ahead, ramp_out + (first + k) * ahead);
         }
     }
 };

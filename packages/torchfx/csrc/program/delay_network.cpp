@@ -14,7 +14,7 @@ TORCHFX_FIELDS(delay_network);
 
 int32_t check(const Step& step, const StepCheck& check) {
     const int64_t n = step.integer(lines), width = n + step.integer(inputs), filters = step.integer(sections);
-    if (!step.integer(delays) || n < 1 || width <= n || !step.integer(systems) || !step.integer(held) || filters < 0 ||
+    if (!step.integer(delays) || n < 1 || width <= n || !step.integer(systems) || filters < 0 ||
         check.channels % (width - n))
         return TORCHFX_BAD_ARGUMENT;
     const int64_t groups = check.channels / (width - n);
@@ -23,7 +23,7 @@ int32_t check(const Step& step, const StepCheck& check) {
     const int64_t* const lengths = step.pointer<const int64_t>(delays);
     if (!of_systems.valid(groups) || std::any_of(lengths, lengths + n, [](int64_t delay) { return delay < 1; }) ||
         std::accumulate(lengths, lengths + n, int64_t{0}) != step.integer(length) ||
-        (filters && (!step.integer(sos) || !step.integer(state) || !of_sos.valid(groups))))
+        (filters && (!step.integer(sos) || !step.integer(state) != !step.integer(held) || !of_sos.valid(groups))))
         return TORCHFX_BAD_ARGUMENT;
     const double* const weights = step.pointer<const double>(systems);
     if (!std::all_of(weights, weights + of_systems.count * width * width, [](double v) { return std::isfinite(v); }))

@@ -28,6 +28,9 @@ void map(const StepRun& run, OfChannel&& of_channel) {
         if (stride == 1) {
             TORCHFX_INDEPENDENT
             for (int64_t t = 0; t < count; ++t) y[t] = function(x[t]);
+        } else if (stride == -1) {
+            TORCHFX_INDEPENDENT
+            for (int64_t t = 0; t < count; ++t) y[t] = function(x[-t]);
         } else {
             for (int64_t t = 0; t < count; ++t) y[t] = function(x[t * stride]);
         }

@@ -1,8 +1,11 @@
-// torchfx_program_run: checks all of a program, then runs its steps tile by tile.
+// torchfx_program_run: checks all of a program, then runs its steps tile by tile. torchfx_program_run_copied: the same with
+// states that are copied first, on a signal and the silence behind it.
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "program/step.h"
+#include "support/arena.h"
 #include "support/scratch.h"
 #include "support/subnormals.h"
 #include "support/workspace.h"
@@ -141,6 +144,77 @@ int32_t run_program(const Program& program, const Samples& x, const Samples& y, 
     return TORCHFX_OK;
 }
 
+// A program and a copy of the states that lie in some memory, to which the program's addresses lead.
+class Copied {
+public:
+    Copied(const Program& program, const void* states, int64_t bytes)
+        : size_(program.size), words_(static_cast<std::size_t>(program.size)), states_(static_cast<std::size_t>(bytes)) {
+        std::copy_n(program.words, program.size, words_.data());
+        if (bytes) std::memcpy(states_.data(), states, static_cast<std::size_t>(bytes));
+        const auto begin = static_cast<int64_t>(reinterpret_cast<intptr_t>(states));
+        const auto moved = static_cast<int64_t>(reinterpret_cast<intptr_t>(states_.data())) - begin;
+        program.for_steps([&](const Step& step, const StepKind&) {
+            const bool* const is_state = step_states(step.kind());
+            int64_t* const fields = words_.data() + (step.words - program.words) + step_header;
+            for (int64_t i = 0; i < step.size() - step_header; ++i)
+                if (is_state[i] && fields[i] >= begin && fields[i] < begin + bytes) fields[i] += moved;
+            return TORCHFX_OK;
+        });
+    }
+
+    Program program() { return {words_.data(), size_}; }
+
+private:
+    int64_t size_;
+    Scratch<int64_t, 256> words_;
+    Scratch<unsigned char, 8192> states_;
+};
+
+// Runs a program on x with `late` samples of silence behind it, and leaves out the first `late` of its output.
+int32_t run_late(const Program& program, const Samples& x, const Samples& y, int64_t channels, int64_t samples, int64_t late,
+                 int64_t threshold, int threads) {
+    const auto dtype = static_cast<int32_t>(program.dtype());
+    Scratch<double, 2048> room(static_cast<std::size_t>(late * (1 + channels)));
+    std::fill_n(room.data(), late, 0.0);
+    const Samples silence = {room.data(), 0, 1}, dropped = {room.data() + late, late, 1};
+    for (int64_t start = 0, end; start < samples + late; start = end) {
+        const bool heard = start < samples, kept = start >= late;
+        end = std::min(heard ? samples : samples + late, kept ? samples + late : late);
+        const Samples in = heard ? advanced(x, dtype, start) : silence, out = kept ? advanced(y, dtype, start - late) : dropped;
+        if (const int32_t status = run_program(program, in, out, channels, end - start, threshold, threads)) return status;
+    }
+    return TORCHFX_OK;
+}
+
+// Calls body(threads). Blocks so short that no thread is worth waking take their working memory from an arena of the
+// calling thread: asking the system for each piece costs more than what is computed in it.
+template <class Body>
+int32_t with_memory(int64_t samples, int32_t threads, Body&& body) {
+    constexpr int64_t short_block = 1 << 12;
+    constexpr std::size_t bytes = std::size_t{1} << 17;
+    if (samples > short_block) return body(threads);
+    if (has_arena()) return body(1);
+    thread_local Arena arena(bytes);
+    const Arena::Use memory(arena);
+    return body(1);
+}
+
+// body(threads) where a program fits together.
+template <class Body>
+int32_t with_checked(const Program& program, const void* x, const void* y, int64_t channels, int64_t samples, int32_t threads,
+                     Body&& body) {
+    if (!program.words || channels < 1 || samples < 0 || threads < 1 || (samples > 0 && (!x || !y)))
+        return TORCHFX_BAD_ARGUMENT;
+    try {
+        if (const int32_t status = check_program(program, channels)) return status;
+        if (samples == 0) return TORCHFX_OK;
+        const FlushSubnormals flush(program.dtype() == TORCHFX_F64);
+        return with_memory(channels * samples, threads, body);
+    } catch (const std::bad_alloc&) {
+        return TORCHFX_NO_MEMORY;
+    }
+}
+
 }  // namespace
 }  // namespace torchfx
 
@@ -148,16 +222,24 @@ extern "C" int32_t torchfx_program_run(
     const int64_t* program, int64_t words, const void* x, int64_t x_channel_stride, int64_t x_time_stride, void* y,
     int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t threshold, int32_t threads) {
     using namespace torchfx;
-    if (!program || channels < 1 || samples < 0 || threads < 1 || (samples > 0 && (!x || !y))) return TORCHFX_BAD_ARGUMENT;
     const Program all = {program, words};
-    try {
-        if (const int32_t status = check_program(all, channels)) return status;
-        if (samples == 0) return TORCHFX_OK;
-        const FlushSubnormals flush(all.dtype() == TORCHFX_F64);
+    return with_checked(all, x, y, channels, samples, threads, [&](int32_t used) {
         // No step writes x: a target is never buffer 0.
         const Samples in = {const_cast<void*>(x), x_channel_stride, x_time_stride}, out = {y, y_channel_stride, 1};
-        return run_program(all, in, out, channels, samples, threshold, threads);
-    } catch (const std::bad_alloc&) {
-        return TORCHFX_NO_MEMORY;
-    }
+        return run_program(all, in, out, channels, samples, threshold, used);
+    });
+}
+
+extern "C" int32_t torchfx_program_run_copied(
+    const int64_t* program, int64_t words, const void* states, int64_t bytes, int64_t late, const void* x,
+    int64_t x_channel_stride, int64_t x_time_stride, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    int64_t threshold, int32_t threads) {
+    using namespace torchfx;
+    if (bytes < 0 || late < 0 || (bytes && !states)) return TORCHFX_BAD_ARGUMENT;
+    const Program all = {program, words};
+    return with_checked(all, x, y, channels, samples, threads, [&](int32_t used) {
+        Copied copied(all, states, bytes);
+        const Samples in = {const_cast<void*>(x), x_channel_stride, x_time_stride}, out = {y, y_channel_stride, 1};
+        return run_late(copied.program(), in, out, channels, samples, late, threshold, used);
+    });
 }

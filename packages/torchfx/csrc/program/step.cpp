@@ -2,6 +2,11 @@
 #include "program/step.h"
 
 namespace torchfx {
+namespace {
+
+constexpr int most_fields = 16;
+
+}  // namespace
 
 #define TORCHFX_DECLARE_STEP(name) extern const StepKind name##_step;
 TORCHFX_STEPS(TORCHFX_DECLARE_STEP)
@@ -22,6 +27,17 @@ int64_t step_fields(int64_t kind) {
 #undef TORCHFX_COUNT
 #undef TORCHFX_ONE
     return counts[kind];
+}
+
+const bool* step_states(int64_t kind) {
+    constexpr bool setting = false, constant = false, optional_constant = false, state = true, optional_state = true,
+                   optional_resting_state = true;
+#define TORCHFX_IS_STATE(name, type, role, size) role,
+#define TORCHFX_STATES_OF(kind) {TORCHFX_FIELDS_##kind(TORCHFX_IS_STATE) false},
+    static constexpr bool states[][most_fields + 1] = {TORCHFX_STEPS(TORCHFX_STATES_OF)};
+#undef TORCHFX_STATES_OF
+#undef TORCHFX_IS_STATE
+    return states[kind];
 }
 
 }  // namespace torchfx

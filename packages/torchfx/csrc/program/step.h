@@ -114,6 +114,7 @@ void keep(const Sample* tile, int64_t stride, int64_t count, Sample* past, int64
 // nullptr for an unknown kind.
 const StepKind* step_kind(int64_t kind);
 int64_t step_fields(int64_t kind);  // how many a known kind has
+const bool* step_states(int64_t kind);  // which of them are addresses of states
 
 }  // namespace torchfx
 

@@ -33,6 +33,8 @@ void* take_from_arena(std::size_t bytes) {
     return arena->used_ <= arena->memory_.size() ? arena->memory_.data() + start : nullptr;
 }
 
+bool has_arena() { return current != nullptr; }
+
 bool is_from_arena(const void* memory) {
     const Arena* const arena = current;
     if (!arena) return false;

@@ -40,6 +40,8 @@ private:
 
 // From this thread's arena, aligned to a cache line; nullptr where it has none, or none with room.
 void* take_from_arena(std::size_t bytes);
+// Whether this thread has an arena now.
+bool has_arena();
 // Whether memory lies in this thread's arena: it is given back with all the rest.
 bool is_from_arena(const void* memory);
 

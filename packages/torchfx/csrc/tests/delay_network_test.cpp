@@ -80,12 +80,13 @@ struct Network {
         return y;
     }
     template <class Sample>
-    int32_t run(const std::vector<Sample>& x, int64_t start, int64_t count, std::vector<Sample>& y, int64_t samples, int32_t threads) {
+    int32_t run(const std::vector<Sample>& x, int64_t start, int64_t count, std::vector<Sample>& y, int64_t samples,
+                int32_t threads, bool kept = true) {
+        double *const in_lines = kept ? held.data() : nullptr, *const in_filters = kept && sections ? state.data() : nullptr;
         return torchfx_delay_network_forward(
             sizeof(Sample) == 4 ? TORCHFX_F32 : TORCHFX_F64, x.data() + start, samples, 1, 1, y.data() + start, samples, groups,
             count, delays.data(), lines, inputs, outputs, systems.data(), groups, 1, sections ? sos.data() : nullptr, sections,
-            groups, 1, filter_first, held.data(), held.data(), sections ? state.data() : nullptr,
-            sections ? state.data() : nullptr, threads);
+            groups, 1, filter_first, in_lines, in_lines, in_filters, in_filters, threads);
     }
 
     int64_t groups, lines, inputs, outputs, sections;
@@ -135,6 +136,12 @@ void the_network_follows_its_equations() {
                     expect(apart(twin.held, network.held) < 1e-12, "the lines hold what went in last");
                     expect(apart(twin.state, network.state) < 1e-12, "the filters' states are the equations'");
                     expect(apart(y, parts) < bound && apart(network.held, blocks.held) < 1e-12, "blocks equal the whole");
+                    std::fill(network.held.begin(), network.held.end(), 0.0);
+                    std::fill(network.state.begin(), network.state.end(), 0.0);
+                    expect(network.run(x, 0, samples, y, samples, 1) == TORCHFX_OK &&
+                               network.run(x, 0, samples, parts, samples, 1, false) == TORCHFX_OK,
+                           "states need not be kept");
+                    expect(apart(y, parts) < bound, "a network that keeps nothing begins from rest");
                 }
 }
 

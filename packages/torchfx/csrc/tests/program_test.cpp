@@ -1003,6 +1003,37 @@ void a_partitioned_step_that_does_not_fit_is_refused() {
     expect(status(0, 1) == TORCHFX_NOT_FINITE, "taps that are not finite are refused");
 }
 
+// A delay of 3 samples, whose late output is its input.
+template <class Sample>
+void copied_states_stay_as_they_are() {
+    context = "copied states";
+    constexpr int64_t delay = 3;
+    const std::vector<double> factors = {2};
+    for (int64_t samples : {1, 2, 3, 4, 70}) {
+        const Signal<Sample> x = Signal<Sample>::random(2, samples, 2);
+        const std::vector<Sample> state = {1, 2, 3, 4, 5, 6};
+        const Program program = Program(dtype_of<Sample>, 3)
+            .step(TORCHFX_STEP_gain, 0, 2, dtype_of<Sample>, {address(factors), 1, 1})
+            .step(TORCHFX_STEP_delay, 2, 1, dtype_of<Sample>, {delay, address(state)});
+        const auto call = [&](int64_t late, int64_t bytes, Signal<Sample>& y) {
+            return torchfx_program_run_copied(program.words.data(), program.size(), state.data(), bytes, late,
+                                              x.values.data(), x.row, x.stride, y.values.data(), y.row, 2, samples, never, 1);
+        };
+        Signal<Sample> aligned(2, samples), lagging(2, samples), untouched(2, samples);
+        const auto size = static_cast<int64_t>(state.size() * sizeof(Sample));
+        expect(call(delay, size, aligned) == TORCHFX_OK && call(0, size, lagging) == TORCHFX_OK, "both are accepted");
+        expect(holds<Sample>(aligned, [&](int64_t c, int64_t t) { return 2 * x(c, t); }), "what is late is left out");
+        expect(holds<Sample>(lagging, [&](int64_t c, int64_t t) {
+                   return t < delay ? state[static_cast<size_t>(c * delay + t)] : 2 * x(c, t - delay);
+               }), "the states are heard");
+        expect(state == std::vector<Sample>{1, 2, 3, 4, 5, 6}, "the states stay as they are");
+        expect(call(-1, size, untouched) == TORCHFX_BAD_ARGUMENT && call(0, -1, untouched) == TORCHFX_BAD_ARGUMENT,
+               "negative numbers are refused");
+        expect(holds<Sample>(untouched, [](int64_t, int64_t) { return static_cast<Sample>(1234567); }),
+               "a refused call writes nothing");
+    }
+}
+
 void arguments_of_the_call_are_checked() {
     context = "arguments";
     const Victim victim;
@@ -1037,6 +1068,8 @@ int main() {
     widen_and_narrow_convert();
     any_blocks_equal_the_whole<float>(true);
     any_blocks_equal_the_whole<double>(false);
+    copied_states_stay_as_they_are<float>();
+    copied_states_stay_as_they_are<double>();
     a_block_of_no_samples_is_no_error();
     a_program_that_does_not_fit_together_is_refused();
     coefficients_that_a_step_refuses_are_refused_before_any_step_runs();

@@ -7,6 +7,7 @@ import math
 import operator
 import sys
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from torch.nn.utils import parametrize
 
 import torchfx as fx
 from torchfx import LTI, Processor
-from torchfx.effect import Gain, Normalize, Tremolo
+from torchfx.effect import Compressor, Gain, Limiter, Normalize, Tremolo
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.filter import FIR, LoButterworth
 from torchfx.parameters import Value, number
@@ -295,6 +296,62 @@ def test_plans_are_forgotten_with_their_modules(wave):
     del module, modules
     gc.collect()
     assert [reference() for reference in references] == [None] * 4
+
+
+# --- the programs of processors with memory, which plans keep ---------------------------------------------------
+
+
+def by_step(effect, x):
+    """Return what a processor without latency makes of a signal, by its `step`."""
+    return effect.step(x, effect.init_state(tuple(x.shape[:-1]), FS, x.dtype, x.device), FS)[0]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_kept_program_hears_of_an_assigned_parameter(wave, named):
+    compressor = Compressor(-40.0, fs=FS)
+    module = fx.FilterChain(compressor, Gain(1.0)) if named else compressor
+    before = module(wave.ys)
+    compressor.threshold_db = -10.0
+    assert not torch.equal(module(wave.ys), before)
+    torch.testing.assert_close(module(wave.ys), by_step(compressor, wave.ys))
+
+
+def test_a_kept_program_hears_of_a_tensor_changed_in_place(wave):
+    compressor = Compressor(torch.tensor([-40.0, -40.0]), link=False, fs=FS)
+    compressor(wave.ys)
+    compressor.threshold_db[1] = -10.0
+    torch.testing.assert_close(compressor(wave.ys), by_step(compressor, wave.ys))
+
+
+def test_a_kept_program_hears_of_a_changed_side_chain(wave):
+    compressor = Compressor(-40.0, sidechain=LoButterworth(100), fs=FS)
+    compressor(wave.ys)
+    compressor.sidechain.cutoff = 10_000
+    torch.testing.assert_close(compressor(wave.ys), by_step(compressor, wave.ys))
+
+
+def test_a_kept_program_serves_its_shape_and_type_alone(wave):
+    compressor = Compressor(-40.0, fs=FS)
+    for x in (wave.ys, wave.ys[:1], wave.ys.float(), wave.ys[:, ::2], wave.ys[:, :7], wave.ys.expand(3, 2, -1)):
+        torch.testing.assert_close(compressor(x), by_step(compressor, x))
+
+
+def test_calls_in_many_threads_do_not_share_states(wave):
+    limiter = Limiter(-12.0, fs=FS)
+    signals = [wave.ys * (i + 1) for i in range(8)]
+    expected = [Limiter(-12.0, fs=FS)(x) for x in signals]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(limiter, signals * 20))
+    assert all(torch.equal(y, expected[i % 8]) for i, y in enumerate(found))
+
+
+def test_a_processor_with_memory_is_forgotten(wave):
+    compressor = Compressor(-40.0, fs=FS)
+    compressor(wave.ys)
+    gone = weakref.ref(compressor)
+    del compressor
+    gc.collect()
+    assert gone() is None
 
 
 def test_the_rate_of_a_chain_is_that_of_its_filters(wave):

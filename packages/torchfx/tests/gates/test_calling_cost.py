@@ -71,12 +71,27 @@ def test_a_remembered_plan_costs_the_same_at_any_depth(wave):
 def test_a_stream_is_a_handful_of_calls(wave):
     chain = fx.filter.HiButterworth(80, order=4) | fx.effect.Gain(0.5, clamp=True) | fx.filter.LoButterworth(12_000)
     stream = fx.realtime.Stream(chain, FS, 2)
-    assert len(python_calls(lambda: stream.process(wave.ys))) <= 12
+    assert len(python_calls(lambda: stream.process(wave.ys))) <= 9
+
+
+def test_a_late_step_adds_one_call_to_a_stream(wave):
+    stream = fx.realtime.Stream(fx.effect.Compressor() | fx.effect.Limiter(), FS, 2)
+    for _ in range(10):  # past what the limiter holds back
+        stream.process(wave.ys)
+    assert len(python_calls(lambda: stream.process(wave.ys))) <= 10
 
 
 def test_a_filter_on_a_tensor_is_a_score_of_calls(wave):
     low = fx.filter.LoButterworth(1000, fs=FS)
     assert len(python_calls(lambda: low(wave.ys))) <= 20
+
+
+@pytest.mark.parametrize("name", ["Chorus", "Compressor", "Distortion", "Limiter", "Phaser", "Reverb"])
+def test_an_effect_with_memory_on_a_tensor_is_a_score_of_calls(wave, name):
+    """Its native program, and the states it starts in, are those of the call before."""
+    cls = getattr(fx.effect, name)
+    effect = cls(fs=FS) if "fs" in cls.declarations else cls()
+    assert len(python_calls(lambda: effect(wave.ys))) <= 18
 
 
 def test_a_short_file_costs_few_calls_of_python_and_of_the_system(tmp_path):

@@ -5,9 +5,69 @@
 #include <vector>
 
 #include "torchfx_dsp.h"
+#include "torchfx_program.h"
+
+namespace {
+
+template <class T>
+int64_t address(const std::vector<T>& values) {
+    return static_cast<int64_t>(reinterpret_cast<intptr_t>(values.data()));
+}
+
+// A thousand blocks of 2 x 64 through a program of one step, a record without its size.
+int32_t run_in_blocks(int64_t kind, const std::vector<int64_t>& fields) {
+    constexpr int64_t samples = 64, channels = 2;
+    std::vector<int64_t> words = {TORCHFX_F32, 1, 2, kind, 5 + static_cast<int64_t>(fields.size()), 0, 1, TORCHFX_F32};
+    words.insert(words.end(), fields.begin(), fields.end());
+    std::vector<float> x(channels * samples), y(channels * samples);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(0.3f * float(i));
+    for (int block = 0; block < 1000; ++block)
+        if (const int32_t status = torchfx_program_run(words.data(), static_cast<int64_t>(words.size()), x.data(), samples, 1,
+                                                       y.data(), samples, channels, samples, 1024, 1))
+            return status;
+    return TORCHFX_OK;
+}
+
+// 5 ms of look-ahead at 48 kHz, one gain for both channels.
+int32_t limiter() {
+    constexpr int64_t ahead = 240;
+    const std::vector<double> settings = {0.5, 2e-4}, state(1), ramp(ahead);
+    const std::vector<float> past(2 * ahead);
+    return run_in_blocks(TORCHFX_STEP_limiter, {0, 2, ahead, ahead, address(settings), 1, 1, address(past), address(state),
+                                                address(ramp)});
+}
+
+int32_t compressor() {
+    const std::vector<double> settings = {-20, -0.75, 0, 6, -1e4, 0, 2e-4, 4e-3}, state(1);
+    return run_in_blocks(TORCHFX_STEP_dynamics, {0, 2, address(settings), 1, 1, address(state)});
+}
+
+// 16 damped loops of 1100 to 1850 samples, which both channels excite and each hears half of.
+int32_t network() {
+    constexpr int64_t lines = 16, inputs = 2, width = lines + inputs;
+    std::vector<int64_t> delays;
+    int64_t length = 0;
+    for (int64_t i = 0; i < lines; ++i) delays.push_back(1100 + 50 * i), length += delays.back();
+    std::vector<double> system(width * width), sos;
+    for (int64_t i = 0; i < lines; ++i) {
+        system[i * width + i] = 0.8;
+        system[i * width + lines] = system[i * width + lines + 1] = 0.015;
+        system[(lines + i % inputs) * width + i] = 1;
+        for (const double value : {0.8, 0.0, 0.0, 1.0, -0.2, 0.0}) sos.push_back(value);
+    }
+    const std::vector<double> held(length), state(2 * lines);
+    return run_in_blocks(TORCHFX_STEP_delay_network,
+                         {address(delays), lines, inputs, address(system), 1, 1, address(sos), 1, 1, 1, length,
+                          address(held), address(state)});
+}
+
+}  // namespace
 
 int main(int count, char** arguments) {
     if (count != 2 || torchfx_set_isa("baseline") != TORCHFX_OK) return 2;
+    if (!std::strcmp(arguments[1], "limiter")) return limiter();
+    if (!std::strcmp(arguments[1], "compressor")) return compressor();
+    if (!std::strcmp(arguments[1], "network")) return network();
     const int64_t channels = std::strstr(arguments[1], "many") ? 8 : 1, samples = 1 << 16;
     std::vector<float> x(channels * samples), y(channels * samples);
     for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(0.01f * float(i % 7919));

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(native.library is None, reason="no native librar
 
 CHANNELS = 2
 SCALARS = {"integer", "real", "buffer"}
-ROLES = {"setting", "constant", "state", "optional_constant", "optional_state"}
+ROLES = {"setting", "constant", "state", "optional_constant", "optional_state", "optional_resting_state"}
 
 
 def is_address(field):

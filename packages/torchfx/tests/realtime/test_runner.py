@@ -100,7 +100,7 @@ def test_programs_give_what_their_steps_give(generator, make, bound, size, shape
     for chain in make():
         plan = in_full(plan_of(chain, FS).frozen())
         runner, state = Runner(plan.steps, shape, dtype, CPU), plan.init_state(shape, dtype, CPU)
-        assert [end for _, end, _ in runner._programs.values()] == [len(plan.steps)], chain
+        assert [running.end for running in runner._programs.values()] == [len(plan.steps)], chain
         for number, block in enumerate(x.split(size, dim=-1)):
             given = block.repeat_interleave(2, dim=-1)[..., ::2] if number % 2 else block
             if number % 5 == 3:
@@ -121,7 +121,7 @@ def test_examples_have_side_chains_and_thresholds_of_their_own(generator):
     limiter = Limiter(per_example(thresholds), true_peak=True)
     plan = in_full(plan_of(gate | limiter, FS).frozen())
     runner = Runner(plan.steps, (3, 2), x.dtype, CPU)
-    assert [end for _, end, _ in runner._programs.values()] == [len(plan.steps)]
+    assert [running.end for running in runner._programs.values()] == [len(plan.steps)]
     y = torch.cat([runner.process(block) for block in x.split(100, dim=-1)], dim=-1)
     for i in range(3):
         alone = NoiseGate(thresholds[i], sidechain=fx.filter.HiButterworth(cutoffs[i], order=2))
@@ -138,7 +138,7 @@ def test_examples_swing_as_they_were_told(generator):
 
     plan = in_full(plan_of(chain(per_example(rates)), FS).frozen())
     runner = Runner(plan.steps, (3, 2), x.dtype, CPU)
-    assert [end for _, end, _ in runner._programs.values()] == [3]
+    assert [running.end for running in runner._programs.values()] == [3]
     y = torch.cat([runner.process(block) for block in x.split(100, dim=-1)], dim=-1)
     for i in range(3):
         own = plan_of(chain(rates[i]), FS)

@@ -10,6 +10,7 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from torchfx._ops import native, splitting
 from torchfx._ops.checks import check_finite, check_stable
-from torchfx._ops.memory import coefficient_rows, empty, packed, raise_for, signal_rows
+from torchfx._ops.memory import HUGE, coefficient_rows, empty, packed, raise_for, signal_rows
 from torchfx._ops.observers import profiler_enabled
 from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import ArgumentError, ArgumentTypeError
@@ -30,6 +31,9 @@ CURVES = native.numbers("curve_names")
 PARTITIONED = 1024
 """Taps from which on blocks of any size take less time by partitions."""
 SIGNAL, RESULT = 0, 1
+PROGRAM_HEADER, STEP_HEADER = 3, 5
+"""Integers in front of the first step, and of each step's fields."""
+CACHE_LINE = 64
 
 
 class Field(NamedTuple):
@@ -39,6 +43,11 @@ class Field(NamedTuple):
     type: str
     role: str
     size: str
+
+    @property
+    def is_state(self) -> bool:
+        """Whether it is the address of memory that the step changes."""
+        return self.role.endswith("state")
 
     @property
     def encoded(self) -> str:
@@ -175,6 +184,7 @@ class Program:
         self._doubles = [self.double, self.double]  # of each buffer
         self._kept: list[Any] = []
         self._words = array("q")
+        self._last_shape: tuple[int, ...] = ()
 
     # --- steps ----------------------------------------------------------------------------------------------
 
@@ -429,8 +439,15 @@ class Program:
 
     # --- the program ----------------------------------------------------------------------------------------
 
-    def finish(self, result: int) -> None:
-        """Make the program that returns this buffer."""
+    def finish(self, result: int, late: int | None = None) -> None:
+        """Make the program that returns this buffer.
+
+        Args:
+            result: the buffer.
+            late: None: `run` takes blocks. Else it takes whole signals, adds so many samples of silence, and leaves out
+                as many at the beginning of the output. It begins with copies of the states, which are not needed then,
+                and any number of threads may call it.
+        """
         last_use = {source: i for i, record in enumerate(self._records) for source in record.sources}
         places, count = {SIGNAL: SIGNAL, result: RESULT}, RESULT + 1
         free: list[int] = []
@@ -441,12 +458,46 @@ class Program:
                     free.append(count)
                     count += 1
                 places[target] = free.pop()
-            words += (kind.number, 5 + len(values), places[sources[0]], places[target], double, *values)
+            words += (kind.number, STEP_HEADER + len(values), places[sources[0]], places[target], double, *values)
             for field, buffer in zip(kind.buffers.values(), sources[1:], strict=True) if kind.buffers else ():
                 words[field - len(values)] = places[buffer]
             free += [places[source] for source in set(sources) if last_use[source] == i and places[source] > RESULT]
         self._words = array("q", [self.double, len(self._records), count, *words])
-        self._address_of_words, self._length = self._words.buffer_info()
+        function, of_program = native.call["program_run"], tuple(self._words.buffer_info())
+        if late is not None:
+            function = native.call["program_run_copied"]
+            of_program += (*self._states_together(late), late)
+        self._pack, self._run = partial(function.pack, *of_program), function.run
+
+    def _states_together(self, late: int) -> tuple[int, int]:
+        """Copy the states into one piece of memory, and return where it lies and how long it is in bytes.
+
+        A signal that is `late` runs in several parts. What a step takes for rest is left out, where the step runs once.
+        """
+        moved: list[tuple[int, Tensor]] = []  # places in the words, and states
+        place, once = PROGRAM_HEADER, len(self._records) == 1 and not late
+        for record, values in zip(self._records, self._kept, strict=True):
+            place += STEP_HEADER
+            for field in record.kind.fields:
+                state = values[field.name] if field.is_state else None
+                if state is not None and once and field.role == "optional_resting_state" and not state.any():
+                    self._words[place] = 0
+                elif state is not None and state.numel():
+                    moved.append((place, state))
+                if state is not None:
+                    values[field.name] = None
+                place += 1
+        size, begins = 0, []
+        for _, state in moved:
+            begins.append(size)
+            size += -(-state.nbytes // CACHE_LINE) * CACHE_LINE
+        self._states = torch.zeros(size, dtype=torch.uint8)
+        address = self._states.data_ptr()
+        for begin, (place, state) in zip(begins, moved, strict=True):
+            self._states[begin : begin + state.nbytes].copy_(state.reshape(-1).view(torch.uint8))
+            self._words[place] = address + begin
+        self.works, self.sums = {}, []
+        return address, size
 
     @property
     def words(self) -> array[int]:
@@ -459,31 +510,50 @@ class Program:
         return tuple(dict.fromkeys(record.kind.name for record in self._records))
 
     def run(self, x: Tensor, y: Tensor | None = None, threshold: int | None = None) -> Tensor:
-        """Process a block (..., time); states go on. `y` is written if given, contiguous.
+        """Process a block (..., time), and states go on; or a whole signal, if so finished. `y` is written if given.
 
         Profilers see an operator of the kinds of its steps, such as "torchfx_ext::maximum+transient".
+
+        Args:
+            x: (..., time).
+            y: as long, contiguous.
+            threshold: samples from which on recursions are split in time.
         """
-        time = x.shape[-1]
-        if y is None:
-            y = empty((*self.shape, time), x.dtype, x)
+        shape = x.shape
+        time = shape[-1]
+        if shape != self._last_shape and shape[:-1] == self.shape:
+            self._last_shape = shape  # the comparison of whole shapes takes half as long
+        if shape == self._last_shape and x.is_contiguous():
+            signal, row_stride, time_stride = x, time, 1
+            if y is None:
+                y = torch.empty_like(x)
+                if y.nbytes >= HUGE:
+                    y = empty(shape, x.dtype, x)
+        else:
+            signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
+            if repeat != 1:
+                signal = x.expand(*self.shape, time).contiguous()
+                row_stride, time_stride = time, 1
+            if y is None:
+                y = empty((*self.shape, time), x.dtype, x)
         if time == 0 or self.channels == 0:
             return y
-        signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
-        if repeat != 1:
-            signal, row_stride, time_stride, _ = signal_rows(x.expand(y.shape).contiguous(), self.shape)
-        pack, run = native.call["program_run"]
-        arguments = pack(
-            self._address_of_words, self._length, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time,
-            self.channels, time, splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
+        arguments = self._pack(
+            signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time, self.channels, time,
+            splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
         )  # fmt: skip
         if profiler_enabled():
             with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(self.kinds), [x]):
-                status = run(arguments)
+                status = self._run(arguments)
         else:
-            status = run(arguments)
+            status = self._run(arguments)
         if status:
             raise_for(status, "program_run")
         return y
+
+    def serves(self, x: Tensor) -> bool:
+        """Return whether a signal has the program's leading dimensions and type."""
+        return (x.shape == self._last_shape or x.shape[:-1] == self.shape) and x.dtype is self.dtype
 
     def settle(self) -> None:
         """Make all states what they are after the blocks so far."""

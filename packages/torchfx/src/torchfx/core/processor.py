@@ -29,7 +29,6 @@ from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchF
 from torchfx.parameters import Declaration, Declared, accepted, documented, signature
 from torchfx.plan import (
     LTI,
-    CausalStep,
     Handover,
     Plan,
     State,
@@ -438,10 +437,7 @@ class Processor(Responses, Declared):
         x = check_signal(x, self._half)
         # The compiler cannot follow context variables. Asked here, not in a function, which it might compile alone.
         rate = None if torch.compiler.is_dynamo_compiling() else ambient_rate()
-        if self.derived_kind in {"causal", "measured"}:
-            y = CausalStep(self._now(), self.rate_for(rate), "").run_with_these(x)
-        else:
-            y = plan_of(self, rate).run(x)
+        y = plan_of(self, rate).run(x)
         return y.to(given) if given is not None and given is self._half else y
 
     def rate_for(self, rate: float | None) -> float | None:

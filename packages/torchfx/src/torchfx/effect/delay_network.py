@@ -69,21 +69,13 @@ class DelayNetwork(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process the next block."""
-        y, *after = self._run(x, state, rate)
-        return y, tuple(after[: len(state)])
-
-    def whole(self, x: Tensor, rate: Any) -> Tensor:
-        """Process a whole signal from rest."""
-        return self._run(x, (), rate)[0]
-
-    def _run(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, ...]:
         shape = tuple(x.shape[:-1])
         delays, system, sos = self.network(self._channels(shape), rate)
         heard = x.unsqueeze(-2) if self.channels_apart or not shape else x
         sections = None if sos is None else settings_on(sos, x.device)
-        lines, filters = (*state, None, None)[:2]
+        lines, filters = (*state, None)[:2]
         y, *after = _ops.delay_network_forward(heard, delays, settings_on(system, x.device), sections, lines, filters)
-        return y.reshape(*self.output_shape(shape), x.shape[-1]), *after
+        return y.reshape(*self.output_shape(shape), x.shape[-1]), tuple(after[: len(state)])
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append the network, where it keeps the number of channels and nothing in it is learned."""

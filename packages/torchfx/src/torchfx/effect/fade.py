@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
+from torchfx._ops import elementwise
+from torchfx._ops.observers import modes_active
 from torchfx.core.processor import Processor
 from torchfx.parameters import choice, duration, duration_samples, sample_rate
+from torchfx.plan.steps import lasting
 from torchfx.rate import ambient_rate
 
 __all__ = ["Fade"]
@@ -48,10 +52,27 @@ class Fade(Processor):
         """Fade a whole signal."""
         rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
-        lengths = [duration_samples(each, rate) for each in (self.fade_in, self.fade_out)]
-        at = torch.arange(x.shape[-1], dtype=torch.float64, device=x.device)
-        rising, falling = (
-            SHAPES[self.shape]((place / max(1, length - 1)).clamp(max=1)) if length else torch.ones_like(at)
-            for place, length in zip((at, at.flip(-1)), lengths, strict=True)
-        )
-        return x * (rising * falling).to(x.dtype)
+        first, last = (duration_samples(each, rate) for each in (self.fade_in, self.fade_out))
+        time = x.shape[-1]
+        begin, end = (min(length, time) for length in (first, last))
+        y = elementwise.clone(x)
+        y[..., :begin] *= self._gains(first, x)[:begin]
+        y[..., time - end :] *= self._gains(last, x)[:end].flip(-1)
+        return y
+
+    def _gains(self, length: int, x: Tensor) -> Tensor:
+        """Return the gains of a fade-in, of the type of x and on its device."""
+        if torch.compiler.is_compiling() or modes_active():
+            return _rising(self.shape, length, x.device).to(x.dtype)
+        with lasting():
+            return _kept(self.shape, length, x.device).to(x.dtype)
+
+
+def _rising(shape: str, length: int, device: torch.device) -> Tensor:
+    """Return the gains of a fade-in of so many samples, float64."""
+    at = torch.arange(length, dtype=torch.float64, device=device)
+    return SHAPES[shape](at / max(1, length - 1))
+
+
+_kept = lru_cache(maxsize=16)(_rising)
+"""The same, made once: PyTorch takes a cosine of 480 numbers on all threads."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from torchfx._ops import elementwise
 from torchfx.core.processor import Processor
 
 __all__ = ["Reverse"]
@@ -20,4 +21,4 @@ class Reverse(Processor):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the samples in the opposite order."""
-        return x.flip(-1)
+        return elementwise.flip(x)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from torchfx import _ops, design
+from torchfx._ops import elementwise
 from torchfx.functional import filtering
 from torchfx.functional.filtering import fftconvolve
 from torchfx.parameters import Value
@@ -56,18 +57,18 @@ def lfilter(waveform: Tensor, a_coeffs: Tensor, b_coeffs: Tensor, clamp: bool = 
     if not batching and a_coeffs.dim() > 1:
         waveform = check_signal(waveform).unsqueeze(-2)
     y: Tensor = filtering.lfilter(b_coeffs, a_coeffs, waveform)
-    return y.clamp(-1.0, 1.0) if clamp else y
+    return elementwise.clamp(y, -1.0, 1.0) if clamp else y
 
 
 def filtfilt(waveform: Tensor, a_coeffs: Tensor, b_coeffs: Tensor, clamp: bool = True) -> Tensor:
     """Filter forwards and backwards, each time from rest and without extension beyond the edges."""
-    forwards = lfilter(waveform, a_coeffs, b_coeffs, clamp=False)
-    return lfilter(forwards.flip(-1), a_coeffs, b_coeffs, clamp=clamp).flip(-1)
+    forwards = elementwise.flip(lfilter(waveform, a_coeffs, b_coeffs, clamp=False))
+    return elementwise.flip(lfilter(forwards, a_coeffs, b_coeffs, clamp=clamp))
 
 
 def biquad(waveform: Tensor, b0: Value, b1: Value, b2: Value, a0: Value, a1: Value, a2: Value) -> Tensor:
     """Run one second-order section; the result is limited to [-1, 1]."""
-    return filtering.biquad(waveform, b0, b1, b2, a0, a1, a2).clamp(-1.0, 1.0)
+    return elementwise.clamp(filtering.biquad(waveform, b0, b1, b2, a0, a1, a2), -1.0, 1.0)
 
 
 def lowpass_biquad(waveform: Tensor, sample_rate: float, cutoff_freq: Value, Q: Value = 0.707) -> Tensor:  # noqa: N803
@@ -154,4 +155,4 @@ def _run(
 ) -> Tensor:
     waveform = check_signal(waveform)
     sos = design.biquad(cutoff, q, gain_db, sample_rate, btype).to(waveform.device)
-    return _ops.parallel_iir_forward(waveform, sos)[0].clamp(-1.0, 1.0)
+    return elementwise.clamp(_ops.parallel_iir_forward(waveform, sos)[0], -1.0, 1.0)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import os
 import weakref
-from collections.abc import ItemsView, KeysView, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from contextlib import nullcontext
 from threading import RLock
 from types import BuiltinFunctionType, FunctionType
@@ -30,7 +30,7 @@ from typing_extensions import Self
 
 from torchfx._ops.observers import is_wrapped, modes_active, tensors_are_replaced
 from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
-from torchfx.plan.steps import CausalStep, LateStep, ModuleStep, Plan, lasting
+from torchfx.plan.steps import CausalStep, LateStep, ModuleStep, ParallelStep, Plan, Step, lasting
 
 __all__ = ["Changes", "WatchedModules", "assigning", "changes", "plan_of", "plan_to_run"]
 
@@ -240,9 +240,10 @@ def plan_of(module: nn.Module, rate: float | None) -> Plan:
             number, versions = changes.number, _versions(module)
             made = _made(module, rate)
     plan, tensors = made
-    # A plan that holds its own key would never be forgotten.
-    if tensors is not None and not any(_module_of(step) is module for step in plan.steps):
-        complete = all(_is_complete(version.processor()) for version in versions)
+    complete = tensors is not None and all(_is_complete(version.processor()) for version in versions)
+    # A plan that holds its own key would never be forgotten. A processor with memory may by way of an attribute.
+    holds_itself = any(_holds(step, module, complete) for step in plan.steps)
+    if tensors is not None and not holds_itself:
         _plans[id(module)] = Remembered(plan, rate, number, module, versions if complete else None, tensors)
     return plan
 
@@ -253,7 +254,13 @@ def _made(module: nn.Module, rate: float | None) -> tuple[Plan, list[Slot] | Non
         return lower(module, rate), None
     tensors = _dependencies(module)
     with nullcontext() if tensors is None else lasting():
-        return lower(module, rate), tensors
+        plan = lower(module, rate)
+    if tensors is not None:
+        for step in _causal_steps(plan):
+            own: list[Slot] = []
+            step.is_constant = _collect(step.module, own)  # type: ignore[arg-type]
+            tensors += own if step.is_constant else []
+    return plan, tensors
 
 
 def _versions(module: nn.Module) -> list[Version]:
@@ -280,9 +287,24 @@ def _holds_no_module(value: object) -> bool:
     return isinstance(value, (*IMMUTABLE, Tensor, BuiltinFunctionType))
 
 
-def _module_of(step: object) -> object:
+def _causal_steps(plan: Plan) -> Iterator[CausalStep]:
+    """Yield the steps of processors with memory."""
+    for each in plan.steps:
+        step = each.inner if isinstance(each, LateStep) else each
+        if isinstance(step, CausalStep):
+            yield step
+        elif isinstance(step, ParallelStep):
+            for branch in step.plans:
+                yield from _causal_steps(branch)
+
+
+def _holds(step: Step, module: nn.Module, complete: bool) -> bool:
+    """Return whether a step keeps a module alive; `complete`: whether the module's attributes do not."""
     step = step.inner if isinstance(step, LateStep) else step
-    return step.module if isinstance(step, (CausalStep, ModuleStep)) else None
+    if isinstance(step, CausalStep):
+        held: Any = step.module
+        return held is module or (vars(held) is vars(module) and not complete)
+    return isinstance(step, ModuleStep) and step.module is module
 
 
 def _containers(module: nn.Module, called: bool = True) -> list[nn.Module]:

@@ -48,7 +48,7 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
                 run.append(leaf, system)
                 continue
             steps += run.end()
-            step = _step(leaf, kind, rate, name, hooked)
+            step = _step(leaf, kind, rate, name, hooked, own)
         except TorchFXError as error:
             raise named_error(name, error) from error.__cause__
         after = step.output_rate(rate)
@@ -142,7 +142,7 @@ def _system(leaf: nn.Module, kind: str | None, rate: float | None) -> LTI | None
     return found
 
 
-def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hooked: bool) -> Step:
+def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hooked: bool, own: bool) -> Step:
     processor: Any = leaf
     if hooked:
         reason = f"{name or shown(leaf)} has hooks or a replaced forward, which a stream cannot call"
@@ -157,7 +157,8 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
                 )
         return ParallelStep(plans)
     if kind in {"lti", "causal", "measured"}:
-        return CausalStep(processor, processor.rate_for(rate), name)
+        # A plan is remembered with the module it was made of, which it must not keep alive.
+        return CausalStep(processor._now() if own else processor, processor.rate_for(rate), name)
     return ModuleStep(leaf, rate, name, f"{name or shown(leaf)} needs the whole signal" if kind == "whole" else "")
 
 

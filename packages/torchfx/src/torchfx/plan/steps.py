@@ -161,6 +161,10 @@ class Step(ABC):
         kinds = self.kinds(shape)
         return f"native program of {kinds} on the CPU, otherwise {self.operator}" if kinds else self.operator
 
+    def by_program(self, shape: tuple[int, ...]) -> str:
+        """Return in words what runs whole signals where those are a native program's."""
+        return self.blocks_by(shape).replace(" on the CPU,", " on the CPU without gradients,")
+
     def whole_by(self, shape: tuple[int, ...]) -> list[str]:
         """Return in words what runs whole signals with these leading dimensions."""
         row = next((row for row in _ops.rows if row.operator == self.operator), None)
@@ -206,6 +210,7 @@ class LTIStep(Step):
         else:
             self.operator = "aten::mul" if system.taps is None else "fir_forward"
         self._placed: dict[torch.device, LTI] = {}
+        self._program: Program | None = None  # of a gain, for signals like the last one
 
     def on(self, device: torch.device) -> LTI:
         """Return the coefficients on a device; kept there, so that a GPU gets them once."""
@@ -228,6 +233,13 @@ class LTIStep(Step):
             return _ops.parallel_iir_forward(x, system.sos)[0]
         if system.taps is not None:
             return _ops.fir_forward(x, system.taps)[0]
+        if not isinstance(system.gain, Tensor) and x.is_cpu and _runs_native(x):
+            program = self._program
+            if program is None or not program.serves(x):
+                program = Program(tuple(x.shape[:-1]), x.dtype)
+                program.finish(program.gain(0, system.gain), 0)
+                self._program = program  # finished: other threads may see it
+            return program.run(x)
         return _scaled(x, system.gain)
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
@@ -330,6 +342,13 @@ class LTIStep(Step):
             waiting += longer
         return Handover(tuple(moves), waiting)
 
+    def whole_by(self, shape: tuple[int, ...]) -> list[str]:
+        """Return the operator, or for a gain alone what runs blocks."""
+        system = self.system
+        if system.taps is None and system.sos is None and not isinstance(system.gain, Tensor):
+            return [self.by_program(shape)]
+        return super().whole_by(shape)
+
     def lines(self) -> list[str]:
         """Return the operator calls, then the modules they stand for."""
         sos, taps = self.system.sos, self.system.taps
@@ -346,7 +365,12 @@ class LTIStep(Step):
 
 
 class CausalStep(Step):
-    """A processor with memory."""
+    """A processor with memory.
+
+    Attributes:
+        is_constant: whether all that its native steps are made from is watched while the plan is remembered: the
+            program for whole signals is then kept for the next one of the same shape and type.
+    """
 
     def __init__(self, module: Any, rate: float | None, name: str) -> None:
         self.module: Causal = module
@@ -354,6 +378,8 @@ class CausalStep(Step):
         self.name = name
         self.operator = type(module).step.__qualname__
         self.latency = module.latency_samples(rate)
+        self.is_constant = False
+        self._program: Program | None = None
         self._size: int | None = None
         self.measures = module.kind == "measured"
         if self.measures:
@@ -364,6 +390,12 @@ class CausalStep(Step):
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest, aligned with its input."""
+        if self.is_constant and x.is_cpu and _runs_native(x):
+            program = self._program
+            if program is None or not program.serves(x):
+                program = self._program = self._from_rest(x)
+            if program is not None:
+                return program.run(x)
         return CausalStep(self.module._now(), self.rate, self.name).run_with_these(x)
 
     def run_with_these(self, x: Tensor) -> Tensor:
@@ -374,30 +406,35 @@ class CausalStep(Step):
         found = module.whole(x, rate)
         if found is not None:
             return found
+        program = self._from_rest(x)
+        if program is not None:
+            return program.run(x)
         state = module.init_state(shape, rate, x.dtype, x.device)
         if self.measures:
             state = module.measure(x, state, rate)
         later, (up, down) = self.latency, rate_ratio(rate, module.output_rate(rate))
         if later:
             x = pad(x, (0, resampled_length(later, down, up)))
-        program = self._program(x, state)
-        y = module.step(x, state, rate)[0] if program is None else program.run(x)
+        y = module.step(x, state, rate)[0]
         return y[..., later : later + resampled_length(time, up, down)] if later else y
 
-    def _program(self, x: Tensor, state: State) -> Program | None:
-        """Return the processor's native steps, which change the state in place; None where PyTorch has to run.
+    def _from_rest(self, x: Tensor) -> Program | None:
+        """Return the processor's native steps for signals like x; None where PyTorch has to run.
 
         That is where the processor has none, and where gradients, the compiler or a mode follow the operators.
         """
-        if torch.compiler.is_compiling() or not x.is_cpu or native.library is None or not is_native(x):
+        module, rate = self.module, self.rate
+        shape = tuple(x.shape[:-1])
+        if not (x.is_cpu and _runs_native(x)) or self.measures or module.has_whole or 0 in shape:
             return None
-        if x.requires_grad and torch.is_grad_enabled():
+        if module.output_shape(shape) != shape or module.output_rate(rate) != rate:
             return None
-        program = Program(tuple(x.shape[:-1]), x.dtype)
+        program = Program(shape, x.dtype)
+        state = tuple(value.contiguous() for value in module.init_state(shape, rate, x.dtype, x.device))
         target = program.attempt(self.emit, 0, state)
         if target is None:
             return None
-        program.finish(target)
+        program.finish(target, self.latency)
         return program
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
@@ -452,7 +489,7 @@ class CausalStep(Step):
         """Return the processor's method for whole signals, or what runs blocks."""
         if self.module.has_whole:
             return [type(self.module).whole.__qualname__]
-        return [self.blocks_by(shape).replace(" on the CPU,", " on the CPU without gradients,")]
+        return [self.by_program(shape)]
 
 
 class ModuleStep(Step):
@@ -612,23 +649,19 @@ class LateStep(Step):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Process a block; the first ones give fewer samples than they have, by `latency` in all."""
         y, after = self.inner.step(x, state[:-1])
-        y, counts = self.begun(y, x.shape[-1], state[-1])
-        return y, (*after, counts)
+        received, given = state[-1].tolist()
+        counts = torch.tensor([received + x.shape[-1], given + y.shape[-1]])
+        return self.begun(y, given), (*after, counts)
 
-    def begun(self, y: Tensor, received: int, counts: Tensor) -> tuple[Tensor, Tensor]:
+    def begun(self, y: Tensor, given: int) -> Tensor:
         """Leave out of the inner step's output for a block what comes before the input's beginning.
 
         Args:
             y: the output.
-            received: the samples of the block.
-            counts: the last tensor of the state before it.
-
-        Returns:
-            The rest of the output, and the counts after the block.
+            given: the samples of output before it.
         """
-        before, given = counts.tolist()
         late = max(0, min(y.shape[-1], self.latency - given))
-        return y[..., late:], torch.tensor([before + received, given + y.shape[-1]])
+        return y[..., late:] if late else y
 
     def frozen(self) -> LateStep:
         """Return the inner step with values of its own."""
@@ -867,6 +900,13 @@ def wait_of(steps: Sequence[Step], shape: tuple[int, ...], rate: float | None) -
         found += step.wait_from_rest(shape, rate)
         shape, rate = step.leading(shape), step.output_rate(rate)
     return found
+
+
+def _runs_native(x: Tensor) -> bool:
+    """Return whether native steps may run on a signal on the CPU from rest: nothing records its gradient."""
+    if torch.compiler.is_compiling() or native.library is None:
+        return False
+    return is_native(x) and not (x.requires_grad and torch.is_grad_enabled())
 
 
 def _scaled(x: Tensor, gain: float | Tensor) -> Tensor:

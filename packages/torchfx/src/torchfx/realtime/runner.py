@@ -17,6 +17,43 @@ from torchfx.rate import resampled_length
 __all__ = ["Runner", "works_of"]
 
 
+class Running:
+    """Neighbouring steps at work as one program.
+
+    Args:
+        program: theirs.
+        end: the step behind them.
+        late: the last one, if it is late.
+        counts: its samples received and given, as in its state (see `LateStep`).
+    """
+
+    def __init__(self, program: Program, end: int, late: LateStep | None, counts: Tensor | None) -> None:
+        self.program, self.end, self._late, self._counts = program, end, late, counts
+        self._received = self._given = 0
+        self.resume()
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a block."""
+        y = self.program.run(x)
+        if self._late is None:
+            return y
+        given = self._given
+        self._received += x.shape[-1]
+        self._given = given + y.shape[-1]
+        return y if given >= self._late.latency else self._late.begun(y, given)
+
+    def settle(self) -> None:
+        """Make the state what it is after the blocks so far."""
+        self.program.settle()
+        if self._counts is not None:
+            self._counts.copy_(torch.tensor([self._received, self._given]))
+
+    def resume(self) -> None:
+        """Go on with the state as it is."""
+        if self._counts is not None:
+            self._received, self._given = self._counts.tolist()
+
+
 class Runner:
     """The steps of a plan, one behind the other, for blocks of one shape and type.
 
@@ -47,8 +84,7 @@ class Runner:
         self._like = torch.empty(0, dtype=dtype, device=device)
         self._slices: list[slice] = []
         given = None if state is None else list(state)
-        # By the first step: the program, the step behind it, and the last one if that is late.
-        self._programs: dict[int, tuple[Program, int, LateStep | None]] = {}
+        self._programs: dict[int, Running] = {}  # by the first step
         native_here = device.type == "cpu" and native.library is not None
         program: Program | None = None
         first = source = 0
@@ -74,12 +110,14 @@ class Runner:
                     program = None
                 else:
                     source = results[first] = target
-                    self._programs[first] = (program, i + 1, late)
+                    self._programs[first] = Running(program, i + 1, late, self._state[-1] if late else None)
                     if late is not None:
                         program = None
             shape = step.leading(shape)
-        for first, (program, _, _) in self._programs.items():
-            program.finish(results[first])
+        for first, running in self._programs.items():
+            running.program.finish(results[first])
+        only = self._programs.get(0)
+        self._only = only if only is not None and only.end == len(self.steps) else None
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
         """Process a block (..., time), from the step `first` on; the state goes on.
@@ -87,21 +125,26 @@ class Runner:
         Blocks at the start come back shorter where steps lag, by their latency in all.
         """
         native_here = x.is_cpu and is_native(x)
+        if native_here and self._only is not None and first == 0:
+            return self._only.run(x)
+        running = self._programs if native_here else {}
+        if not native_here:
+            self._settle()
         i = first
         while i < len(self.steps):
-            if native_here and i in self._programs:
-                program, i, late = self._programs[i]
-                received, x = x.shape[-1], program.run(x)
-                if late is not None:
-                    kept = self._state[self._slices[i - 1].stop - 1]
-                    x, counts = late.begun(x, received, kept)
-                    kept.copy_(counts)
+            if i in running:
+                x, i = running[i].run(x), running[i].end
             else:
-                if i in self._programs:
-                    self._programs[i][0].settle()
                 x = self._step(i, x)
                 i += 1
+        if not native_here:
+            for each in self._programs.values():
+                each.resume()
         return x
+
+    def _settle(self) -> None:
+        for running in self._programs.values():
+            running.settle()
 
     def _step(self, i: int, x: Tensor) -> Tensor:
         with torch.no_grad():
@@ -113,8 +156,7 @@ class Runner:
 
     def flush(self) -> Iterator[Tensor]:
         """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
-        for program, _, _ in self._programs.values():
-            program.settle()
+        self._settle()
         for i, step in enumerate(self.steps):
             if isinstance(step, LateStep):
                 silence = self._like.new_zeros(*self._shapes[i], resampled_length(step.latency, *reversed(step.ratio)))
@@ -125,8 +167,7 @@ class Runner:
     @property
     def own_state(self) -> State:
         """All steps' states in a row: the tensors themselves, which blocks change."""
-        for program, _, _ in self._programs.values():
-            program.settle()
+        self._settle()
         return tuple(self._state)
 
     @property

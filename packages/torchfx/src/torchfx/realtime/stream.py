@@ -65,6 +65,7 @@ class Stream:
         if self._plan.refusal:
             raise StreamError(self._plan.refusal)
         self._blocks: tuple[tuple[int, ...], torch.dtype, torch.device] | None = None
+        self._last: tuple[tuple[int, ...], torch.dtype, torch.device] | None = None  # the same, with the block's time
         self._runner: Runner | None = None
         self._transition: Transition | None = None
         self._start: Sequence[Tensor] | None = None
@@ -92,7 +93,7 @@ class Stream:
             sample rate, the samples that are complete: the first one is the result's first.
         """
         runner = self._runner
-        if runner is None or (block.shape[:-1], block.dtype, block.device) != self._blocks:
+        if runner is None or (block.shape, block.dtype, block.device) != self._last:
             runner = self._begin(block)
         if self._transition is None or self._transition.is_done:
             plan = plan_of(self._watched, self.fs)
@@ -100,7 +101,8 @@ class Stream:
                 runner = self._follow(plan)
             elif self._transition is not None:
                 runner = self._settle()
-        return self._plan.filled(runner.process(block), block.shape[-1])
+        y = runner.process(block)
+        return self._plan.filled(y, block.shape[-1]) if self._plan.latency else y
 
     def continued(self, block: Tensor) -> Tensor:
         """Process a block without following parameters that have been assigned since the last one."""
@@ -170,13 +172,16 @@ class Stream:
         channels = block.shape[-2] if block.dim() > 1 else 1
         if block.dim() == 0 or channels != self.channels:
             raise ArgumentError(f"block must have the shape ({self.channels}, time), got {tuple(block.shape)}")
-        if self._blocks is not None:
+        like = (block.shape[:-1], block.dtype, block.device)
+        if self._blocks is not None and like != self._blocks:
             shape, dtype, device = self._blocks
             raise ArgumentError(
                 f"block must be like those before, {dtype} of shape {(*shape, 'time')} on {device}, "
                 f"got {block.dtype} of shape {tuple(block.shape)} on {block.device}; reset() does not change that"
             )
-        self._blocks = (block.shape[:-1], block.dtype, block.device)
+        self._blocks, self._last = like, (block.shape, block.dtype, block.device)
+        if self._runner is not None:
+            return self._runner
         return self._run(plan_of(self._watched, self.fs).frozen(), self._start)
 
     def _run(self, plan: Plan, state: Sequence[Tensor] | None, before: Runner | None = None) -> Runner:
