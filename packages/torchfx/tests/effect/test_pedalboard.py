@@ -124,6 +124,12 @@ def test_its_gate_smooths_the_root_mean_square(generator, setting):
     assert deviation(x * 10 ** (gain / 20), pedalboard.NoiseGate(*setting), x) < 1e-6
 
 
+def test_both_gates_are_closed_where_a_signal_begins():
+    x = torch.full((1, FS // 10), 1e-3)
+    ours, its = NoiseGate(-40, 10, fs=FS)(x), torch.from_numpy(pedalboard.NoiseGate(-40, 10, 1, 100)(x.numpy(), FS))
+    assert float(max(ours.abs().max(), its.abs().max())) < 1e-5
+
+
 @pytest.mark.parametrize("threshold", [-20, -10, -6])
 def test_its_limiter_lifts_what_is_quiet(threshold):
     x = torch.full((1, FS), 1e-3)

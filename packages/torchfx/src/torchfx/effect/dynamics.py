@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from torchfx import _ops
+from torchfx._ops.dynamics.composite import QUIETEST
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, decibels, flag, milliseconds, number, processor, sample_rate
 from torchfx.plan import Handover, State, kept, plan_of
 from torchfx.plan.transition import steps_handover
 from torchfx.rate import ambient_rate
-from torchfx.tensors import check_signal, columns
+from torchfx.tensors import check_signal, columns, settings_on
 
 __all__ = [
     "LINKED",
@@ -32,6 +33,9 @@ __all__ = [
 
 LOWEST = -1e4
 """Of a gain in dB that nothing bounds: below what a double holds as a factor."""
+
+SILENCE_DB = 20 * math.log10(QUIETEST)
+"""Where levels end."""
 
 LINKED = -2
 """The dimension of channels."""
@@ -49,6 +53,13 @@ class StaticCurve(NamedTuple):
     knee_db: Value = 0.0
     lowest_db: Value = LOWEST
     makeup_db: Value = 0.0
+
+    def silent_db(self) -> Value:
+        """Return the gain in dB, without makeup, that silence asks for; it lies below every knee."""
+        asked = self.below * (self.threshold_db - SILENCE_DB)
+        if isinstance(asked, Tensor) or isinstance(self.lowest_db, Tensor):
+            return torch.maximum(*(torch.as_tensor(each, dtype=torch.float64) for each in (asked, self.lowest_db)))
+        return max(asked, self.lowest_db)
 
 
 class Dynamics(Processor):
@@ -76,7 +87,7 @@ class Dynamics(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return gains of 0 dB, silence for past levels, and the side chain at rest."""
+        """Return what long silence leaves: the gain that it asks for, past levels of 0, and the side chain at rest."""
         heard: Any = self.sidechain
         inner: State = ()
         if heard is not None:
@@ -87,8 +98,9 @@ class Dynamics(Processor):
                 )
             inner, shape = plan.init_state(shape, dtype, torch.device(device)), plan.leading(shape)
         shape = levels_shape(shape, self.link)
+        gain = settings_on(self.curve().silent_db(), torch.device(device))
         return (
-            torch.zeros(self.broadcast_shape(shape), dtype=torch.float64, device=device),
+            gain.expand(self.broadcast_shape(shape)).clone(),
             torch.zeros(*shape, self.hold_samples(rate), dtype=dtype, device=device),
             *inner,
         )
@@ -218,11 +230,11 @@ class Expander(Dynamics):
 
     With o for the threshold less a sample's level, the gain is (1 - ratio) k(o) dB, with the knee of `Compressor`, but
     not below -range_db. Once the level has changed, 63 % of the change in dB is done after `attack_ms`, or `release_ms`
-    where the gain falls again.
+    where the gain falls again. A signal begins as if silence had come before it: with the gain that silence asks for.
 
     Examples:
         >>> import torch
-        >>> Expander(-20.0, ratio=2.0, release_ms=0.0, knee_db=0.0, fs=48_000)(torch.tensor([0.5, 0.01]))
+        >>> Expander(-20.0, ratio=2.0, attack_ms=0.0, release_ms=0.0, knee_db=0.0, fs=48_000)(torch.tensor([0.5, 0.01]))
         tensor([0.5000, 0.0010])
     """
 
@@ -250,7 +262,8 @@ class Expander(Dynamics):
 class NoiseGate(Expander):
     """Close where a signal is quiet: an expander, which stays open for a time behind the last loud sample.
 
-    Every sample's level counts for `hold_ms`: tones do not close the gate at each zero crossing.
+    Every sample's level counts for `hold_ms`: tones do not close the gate at each zero crossing. A gate is closed where
+    a signal begins.
 
     Examples:
         >>> import torch
