@@ -299,7 +299,9 @@ class Frequency(Number):
 
     def bounds_text(self, rate: float | None) -> str:
         """Return the range as text."""
-        return "(0, fs/2) Hz" if rate is None else f"(0, fs/2) = (0, {number_text(rate / 2)}) Hz"
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        known = "" if rate is None else f" = {left}0, {number_text(rate / 2)}{right}"
+        return f"{left}0, fs/2{right}{known} Hz"
 
     def drawn_range(self, rate: float) -> tuple[float, float]:
         """Return the audible part of the range."""
@@ -307,7 +309,7 @@ class Frequency(Number):
 
     def range_text(self) -> str:
         """Return the range."""
-        return "in (0, fs/2) Hz"
+        return f"in {self.bounds_text(None)}"
 
 
 class Milliseconds(Number):
@@ -658,11 +660,14 @@ class OutputRate(SampleRate):
 
 
 class Frequencies(Frequency):
-    """One frequency, or several in ascending order."""
+    """One frequency, or several in ascending order; with `ends`, 0 and fs/2 too, and one may come twice."""
 
-    def __init__(self, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False) -> None:
-        super().__init__(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=learnable)
-        self.drawn = drawn
+    def __init__(
+        self, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False, ends: bool = False
+    ) -> None:
+        super().__init__(default, doc, unit="Hz", logarithmic=True, learnable=learnable)
+        self.open_low = self.open_high = not ends
+        self.drawn, self.ends = drawn, ends
 
     def draw(self, random: Random, rate: float) -> Any:
         """Return a random frequency, or several that lie well apart."""
@@ -681,7 +686,8 @@ class Frequencies(Frequency):
         if isinstance(given, str) or not isinstance(given, Sequence):
             return super().check(given, rate)
         edges = tuple(super(Frequencies, self).check(edge, rate) for edge in given)
-        if not edges or any(low >= high for low, high in itertools.pairwise(edges)):
+        steps = [high - low for low, high in itertools.pairwise(edges)]
+        if not edges or any(step < 0 or (step == 0 and not self.ends) for step in steps):
             shown = ", ".join(map(number_text, edges))
             raise ArgumentError(f"{self.name} must be one or more ascending frequencies in Hz, got [{shown}]")
         return edges
@@ -700,7 +706,7 @@ class Frequencies(Frequency):
 
     def range_text(self) -> str:
         """Return the range."""
-        return "in (0, fs/2) Hz; several in ascending order"
+        return f"{super().range_text()}; several in ascending order"
 
 
 class Taps(Declaration):
@@ -1038,12 +1044,14 @@ def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True)
     return Frequency(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=learnable)
 
 
-def frequencies(*, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False) -> Any:
+def frequencies(
+    *, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False, ends: bool = False
+) -> Any:
     """Declare one frequency in Hz or several in ascending order, in (0, fs/2); learned, they are one tensor.
 
-    `drawn` is how many there are at random.
+    `drawn` is how many there are at random. With `ends`, 0 and fs/2 are in the range, too.
     """
-    return Frequencies(default, doc, drawn, learnable)
+    return Frequencies(default, doc, drawn, learnable, ends)
 
 
 def per_band(each: Any, *, default: Any = REQUIRED) -> Any:
