@@ -105,8 +105,8 @@ class DesignableFIR(DesignedResponse):
         if self.cutoff == highest < self.num_taps and self.num_taps % 2 == 0 and float(highest).is_integer():
             warnings.warn(
                 f"{self._get_name()} takes the cutoff before the number of taps, other than scipy.signal.firwin, got "
-                f"cutoff={number_text(highest)} and num_taps={self.num_taps}: were they exchanged? An odd number of taps "
-                f"is not warned of",
+                f"cutoff={number_text(highest)} and num_taps={self.num_taps}: were they exchanged? An odd number of "
+                f"taps is not warned of",
                 UserWarning,
                 stacklevel=callers_level(),
             )
