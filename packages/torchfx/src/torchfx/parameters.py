@@ -71,6 +71,7 @@ __all__ = [
     "position",
     "processor",
     "quality",
+    "ratio",
     "recording",
     "sample_rate",
     "sections",
@@ -170,7 +171,10 @@ class Number(Declaration):
         draws: the range random values come from.
         logarithmic: whether they are drawn by ratio.
         learnable: whether tensors are accepted; else one number serves all examples, as where it decides a length.
+        infinite: whether infinity is in a range without an upper end; as a text it is "inf".
     """
+
+    infinite = False
 
     @property
     def number(self) -> Number:
@@ -213,6 +217,8 @@ class Number(Declaration):
             return None
         if is_tensor(value):
             return self._checked_tensor(value, rate)
+        if self.infinite and isinstance(value, Real) and value == math.inf:
+            return math.inf
         found = value if isinstance(value, Level) else finite_number(self.name, value, self.unit)
         if not self.inside(found, rate):
             raise ArgumentError(f"{self.name} must lie in {self.bounds_text(rate)}, got {number_text(found)}")
@@ -244,15 +250,21 @@ class Number(Declaration):
             return self.check(float(value), rate)
         values = value.detach().reshape(-1)
         extremes = [each.item() for each in values.aminmax()] if len(values) else []  # NaN where there is one
-        if not all(math.isfinite(each) and self.inside(each, rate) for each in extremes):
-            bad = next(each for each in values.tolist() if not (math.isfinite(each) and self.inside(each, rate)))
+        if not all(self._allows(each, rate) for each in extremes):
+            bad = next(each for each in values.tolist() if not self._allows(each, rate))
             raise ArgumentError(f"{self.name} must lie in {self.bounds_text(rate)}, got {number_text(bad)}")
         return value
+
+    def _allows(self, value: float, rate: float | None) -> bool:
+        """Return whether a number, which may be NaN or infinite, lies in the range."""
+        return (math.isfinite(value) or (self.infinite and value > 0)) and self.inside(value, rate)
 
     def parse(self, text: str) -> Any:
         """Return the number a text means."""
         if self.default is None and text.strip().lower() == "none":
             return None
+        if self.infinite and text.strip().lower() in {"inf", "infinity"}:
+            return math.inf
         return quantity(self.name, text, self.unit)[0]
 
     def show(self, value: Any) -> str:
@@ -310,6 +322,16 @@ class Frequency(Number):
     def range_text(self) -> str:
         """Return the range."""
         return f"in {self.bounds_text(None)}"
+
+
+class Ratio(Number):
+    """By how many dB one level changes where another changes by 1 dB; from 1 to infinity."""
+
+    infinite = True
+
+    def __init__(self, default: Any = REQUIRED, doc: str = "", draws: tuple[float, float] | None = None) -> None:
+        super().__init__(default, doc, low=1.0, draws=draws)
+        self.open_high = False
 
 
 class Milliseconds(Number):
@@ -1064,6 +1086,11 @@ def quality(*, default: Any = REQUIRED, doc: str = "quality factor") -> Any:
     return Number(default, doc, 1e-3, 1e6, draws=(0.3, 8.0), logarithmic=True)
 
 
+def ratio(*, default: Any = REQUIRED, doc: str = "", draws: tuple[float, float] = (1.0, 20.0)) -> Any:
+    """Declare the ratio of a compressor or expander, in [1, inf]; at infinity they limit or gate."""
+    return Ratio(default, doc, draws)
+
+
 def shelf_slope(*, default: None = None) -> Any:
     """Declare a shelf's slope S, or None where the quality factor says how steep it is."""
     return Number(default, "slope S in the place of q; 1 is the steepest that stays monotonic", 0.0, 1.0, open_low=True)
@@ -1217,7 +1244,7 @@ def window(*, default: Any = REQUIRED, doc: str = "") -> Any:
     field_specifiers=(
         choice, count, curve, decibels, denominator, duration, flag, frequencies, frequency, gain_decibels,
         impulse_response, level, matrix, milliseconds, number, output_rate, pass_zero, per_band, processor,
-        quality, recording, sample_rate, sections, shelf_slope, taps, window,
+        quality, ratio, recording, sample_rate, sections, shelf_slope, taps, window,
     ),
 )  # fmt: skip
 class Declared:
