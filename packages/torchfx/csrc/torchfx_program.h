@@ -266,7 +266,7 @@ enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
 // Curves of the step, by number, and the parameter p of each, or its table:
 //   clip min(max(x, -p), p), tanh tanh(p x), cubic (3 v - v^3) / 2 with v = p x within [-1, 1], arctan 2/pi arctan(p x),
 //   overdrive with u = p |x| 2 u below 1/3, (3 - (2 - 3 u)^2) / 3 up to 2/3 and 1 above, with the sign of x, round the
-//   whole number next to p x over p, table a line between its entries for inputs evenly spaced from -1 to 1, its ends
+//   whole number next to p x over p, square p x^2, table a line between its entries for inputs evenly spaced from -1 to 1, its ends
 //   beyond them
 #define TORCHFX_CURVES(declare) \
     declare(clip)               \
@@ -275,6 +275,7 @@ enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
     declare(arctan)             \
     declare(overdrive)          \
     declare(round)              \
+    declare(square)             \
     declare(table)
 
 #define TORCHFX_CURVE_NUMBER(name) TORCHFX_CURVE_##name,

@@ -54,6 +54,7 @@ TORCHFX_INLINE vd overdrive(vd x, vd drive) {
     const vd soft = fnma(left, left, set1(3.0)) * set1(1.0 / 3);
     return size < set1(1.0 / 3) ? driven + driven : signed_as(soft, driven);
 }
+TORCHFX_INLINE vd square(vd x, vd factor) { return factor * (x * x); }
 TORCHFX_INLINE vd round(vd x, vd steps) { return nearest_whole(x * steps) / steps; }
 
 template <vd (*curve)(vd, vd), class Sample>
@@ -82,7 +83,7 @@ void table(const double* values, int64_t length, const Sample* x, int64_t count,
 #define TORCHFX_CURVE_KERNELS(Sample)                                              \
     {map<clip, Sample>, map<tanh<Sample>, Sample>, map<cubic, Sample>,             \
      map<arctan<Sample>, Sample>, map<overdrive, Sample>, map<round, Sample>,      \
-     table<Sample>}
+     map<square, Sample>, table<Sample>}
 
 }  // namespace
 

@@ -71,6 +71,7 @@ __all__ = [
     "position",
     "processor",
     "quality",
+    "ratio",
     "recording",
     "sample_rate",
     "sections",
@@ -170,7 +171,10 @@ class Number(Declaration):
         draws: the range random values come from.
         logarithmic: whether they are drawn by ratio.
         learnable: whether tensors are accepted; else one number serves all examples, as where it decides a length.
+        infinite: whether infinity is in a range without an upper end; as a text it is "inf".
     """
+
+    infinite = False
 
     @property
     def number(self) -> Number:
@@ -213,6 +217,8 @@ class Number(Declaration):
             return None
         if is_tensor(value):
             return self._checked_tensor(value, rate)
+        if self.infinite and isinstance(value, Real) and value == math.inf:
+            return math.inf
         found = value if isinstance(value, Level) else finite_number(self.name, value, self.unit)
         if not self.inside(found, rate):
             raise ArgumentError(f"{self.name} must lie in {self.bounds_text(rate)}, got {number_text(found)}")
@@ -244,15 +250,21 @@ class Number(Declaration):
             return self.check(float(value), rate)
         values = value.detach().reshape(-1)
         extremes = [each.item() for each in values.aminmax()] if len(values) else []  # NaN where there is one
-        if not all(math.isfinite(each) and self.inside(each, rate) for each in extremes):
-            bad = next(each for each in values.tolist() if not (math.isfinite(each) and self.inside(each, rate)))
+        if not all(self._allows(each, rate) for each in extremes):
+            bad = next(each for each in values.tolist() if not self._allows(each, rate))
             raise ArgumentError(f"{self.name} must lie in {self.bounds_text(rate)}, got {number_text(bad)}")
         return value
+
+    def _allows(self, value: float, rate: float | None) -> bool:
+        """Return whether a number, which may be NaN or infinite, lies in the range."""
+        return (math.isfinite(value) or (self.infinite and value > 0)) and self.inside(value, rate)
 
     def parse(self, text: str) -> Any:
         """Return the number a text means."""
         if self.default is None and text.strip().lower() == "none":
             return None
+        if self.infinite and text.strip().lower() in {"inf", "infinity"}:
+            return math.inf
         return quantity(self.name, text, self.unit)[0]
 
     def show(self, value: Any) -> str:
@@ -299,7 +311,9 @@ class Frequency(Number):
 
     def bounds_text(self, rate: float | None) -> str:
         """Return the range as text."""
-        return "(0, fs/2) Hz" if rate is None else f"(0, fs/2) = (0, {number_text(rate / 2)}) Hz"
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        known = "" if rate is None else f" = {left}0, {number_text(rate / 2)}{right}"
+        return f"{left}0, fs/2{right}{known} Hz"
 
     def drawn_range(self, rate: float) -> tuple[float, float]:
         """Return the audible part of the range."""
@@ -307,7 +321,17 @@ class Frequency(Number):
 
     def range_text(self) -> str:
         """Return the range."""
-        return "in (0, fs/2) Hz"
+        return f"in {self.bounds_text(None)}"
+
+
+class Ratio(Number):
+    """By how many dB one level changes where another changes by 1 dB; from 1 to infinity."""
+
+    infinite = True
+
+    def __init__(self, default: Any = REQUIRED, doc: str = "", draws: tuple[float, float] | None = None) -> None:
+        super().__init__(default, doc, low=1.0, draws=draws)
+        self.open_high = False
 
 
 class Milliseconds(Number):
@@ -658,11 +682,14 @@ class OutputRate(SampleRate):
 
 
 class Frequencies(Frequency):
-    """One frequency, or several in ascending order."""
+    """One frequency, or several in ascending order; with `ends`, 0 and fs/2 too, and one may come twice."""
 
-    def __init__(self, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False) -> None:
-        super().__init__(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=learnable)
-        self.drawn = drawn
+    def __init__(
+        self, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False, ends: bool = False
+    ) -> None:
+        super().__init__(default, doc, unit="Hz", logarithmic=True, learnable=learnable)
+        self.open_low = self.open_high = not ends
+        self.drawn, self.ends = drawn, ends
 
     def draw(self, random: Random, rate: float) -> Any:
         """Return a random frequency, or several that lie well apart."""
@@ -681,7 +708,8 @@ class Frequencies(Frequency):
         if isinstance(given, str) or not isinstance(given, Sequence):
             return super().check(given, rate)
         edges = tuple(super(Frequencies, self).check(edge, rate) for edge in given)
-        if not edges or any(low >= high for low, high in itertools.pairwise(edges)):
+        steps = [high - low for low, high in itertools.pairwise(edges)]
+        if not edges or any(step < 0 or (step == 0 and not self.ends) for step in steps):
             shown = ", ".join(map(number_text, edges))
             raise ArgumentError(f"{self.name} must be one or more ascending frequencies in Hz, got [{shown}]")
         return edges
@@ -700,7 +728,7 @@ class Frequencies(Frequency):
 
     def range_text(self) -> str:
         """Return the range."""
-        return "in (0, fs/2) Hz; several in ascending order"
+        return f"{super().range_text()}; several in ascending order"
 
 
 class Taps(Declaration):
@@ -1038,12 +1066,14 @@ def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True)
     return Frequency(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=learnable)
 
 
-def frequencies(*, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False) -> Any:
+def frequencies(
+    *, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False, ends: bool = False
+) -> Any:
     """Declare one frequency in Hz or several in ascending order, in (0, fs/2); learned, they are one tensor.
 
-    `drawn` is how many there are at random.
+    `drawn` is how many there are at random. With `ends`, 0 and fs/2 are in the range, too.
     """
-    return Frequencies(default, doc, drawn, learnable)
+    return Frequencies(default, doc, drawn, learnable, ends)
 
 
 def per_band(each: Any, *, default: Any = REQUIRED) -> Any:
@@ -1054,6 +1084,11 @@ def per_band(each: Any, *, default: Any = REQUIRED) -> Any:
 def quality(*, default: Any = REQUIRED, doc: str = "quality factor") -> Any:
     """Declare a quality factor Q; `BUTTERWORTH_Q`, 0.7071, is the usual default."""
     return Number(default, doc, 1e-3, 1e6, draws=(0.3, 8.0), logarithmic=True)
+
+
+def ratio(*, default: Any = REQUIRED, doc: str = "", draws: tuple[float, float] = (1.0, 20.0)) -> Any:
+    """Declare the ratio of a compressor or expander, in [1, inf]; at infinity they limit or gate."""
+    return Ratio(default, doc, draws)
 
 
 def shelf_slope(*, default: None = None) -> Any:
@@ -1209,7 +1244,7 @@ def window(*, default: Any = REQUIRED, doc: str = "") -> Any:
     field_specifiers=(
         choice, count, curve, decibels, denominator, duration, flag, frequencies, frequency, gain_decibels,
         impulse_response, level, matrix, milliseconds, number, output_rate, pass_zero, per_band, processor,
-        quality, recording, sample_rate, sections, shelf_slope, taps, window,
+        quality, ratio, recording, sample_rate, sections, shelf_slope, taps, window,
     ),
 )  # fmt: skip
 class Declared:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import broadcast_shapes, check_dense, check_stable
+from torchfx._ops.checks import broadcast_shapes, check_dense, check_stable, not_float
 from torchfx._ops.observers import dual_level_active, is_wrapped, modes_active
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
@@ -59,10 +59,7 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
     if x.is_complex():
         raise ArgumentTypeError(f"x must be real, got {x.dtype}; process real and imaginary part apart")
     if x.dtype != torch.float32 and x.dtype != torch.float64:
-        raise ArgumentTypeError(
-            f"x must be float32 or float64, got {x.dtype}; convert it first, e.g. x.float() "
-            f"(half precision would lose the filter's state)"
-        )
+        raise not_float("x", x.dtype)
     if x.dim() == 0 or x.shape[-1] == 0:
         raise ArgumentError(f"x must hold samples, shape (..., time), got the empty shape {tuple(x.shape)}")
     checked: Tensor = x

@@ -23,8 +23,8 @@ def cookbook(f0, q, gain_db, fs, btype, slope=None):
     b, a = {
         "lowpass": (((1 - c) / 2, 1 - c, (1 - c) / 2), (1 + alpha, -2 * c, 1 - alpha)),
         "highpass": (((1 + c) / 2, -(1 + c), (1 + c) / 2), (1 + alpha, -2 * c, 1 - alpha)),
-        "bandpass": ((math.sin(w0) / 2, 0, -math.sin(w0) / 2), (1 + alpha, -2 * c, 1 - alpha)),
-        "bandpass_peak": ((alpha, 0, -alpha), (1 + alpha, -2 * c, 1 - alpha)),
+        "bandpass": ((alpha, 0, -alpha), (1 + alpha, -2 * c, 1 - alpha)),
+        "bandpass_skirt": ((math.sin(w0) / 2, 0, -math.sin(w0) / 2), (1 + alpha, -2 * c, 1 - alpha)),
         "notch": ((1, -2 * c, 1), (1 + alpha, -2 * c, 1 - alpha)),
         "allpass": ((1 - alpha, -2 * c, 1 + alpha), (1 + alpha, -2 * c, 1 - alpha)),
         "peaking": ((1 + alpha * big, -2 * c, 1 - alpha * big), (1 + alpha / big, -2 * c, 1 - alpha / big)),
@@ -96,8 +96,8 @@ def test_gains_are_what_is_asked_for(cutoff, gain):
         found = {each: gain_db(biquad(cutoff, q, gain, FS, each), at) for each in BIQUADS[:6]}
         assert found["lowpass"][:2] == pytest.approx([0, resonance], abs=bound)
         assert found["highpass"][1:] == pytest.approx([resonance, 0], abs=bound)
-        assert found["bandpass"][1] == pytest.approx(resonance, abs=bound)
-        assert found["bandpass_peak"][1] == pytest.approx(0, abs=bound)
+        assert found["bandpass"][1] == pytest.approx(0, abs=bound)
+        assert found["bandpass_skirt"][1] == pytest.approx(resonance, abs=bound)
         assert found["notch"][[0, 2]] == pytest.approx([0, 0], abs=bound)
         assert found["notch"][1] < -180
         assert found["allpass"] == pytest.approx([0, 0, 0], abs=bound)

@@ -5,7 +5,8 @@ import pytest
 import torch
 from scipy import signal
 
-from torchfx import design
+from torchfx import design, spec
+from torchfx import filter as filters
 from torchfx.design.fir_bands import (
     frequency_sampled_taps,
     hilbert_taps,
@@ -75,6 +76,36 @@ def test_bands_are_firls_and_remez(edges, gains, weights, count):
     assert far_apart(remez_taps(edges, gains, count, FS, weights), expected) < 1e-12
 
 
+@pytest.mark.parametrize(
+    "whole", [[0, 3000, 4000, 22_050], [500.0, 3000.0, 4000.0, 20_000.0]], ids=["to the ends", "within"]
+)
+def test_bands_take_both_edges_of_each_as_scipy_does(whole):
+    for gains in ([1, 0], [1, 0.5, 0.25, 0]):
+        expected = signal.firls(101, whole, np.repeat(gains, 2) if len(gains) == 2 else gains, weight=[1, 3], fs=FS)
+        assert far_apart(least_squares_taps(whole, gains, 101, FS, [1, 3]), expected) < 1e-12
+    expected = signal.remez(101, whole, [1, 0], weight=[1, 3], fs=FS)
+    assert far_apart(remez_taps(whole, [1, 0], 101, FS, [1, 3]), expected) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "whole", [[0.0, 1000.0, 4000.0, FS / 2], [0.0, 2000.0, 2000.0, FS / 2]], ids=["lines", "a step"]
+)
+def test_frequency_sampling_takes_the_whole_list_as_scipy_does(whole):
+    expected = signal.firwin2(64, whole, [1, 1, 0.25, 0], fs=FS)
+    assert far_apart(frequency_sampled_taps(whole, [1, 1, 0.25, 0], 64, FS), expected) < 1e-12
+
+
+def test_whole_lists_follow_the_rate_of_the_signal():
+    whole = [0, 3000, 4000, FS / 2]
+    for made in (filters.Remez, filters.LeastSquaresFIR):
+        assert torch.equal(made(whole, [1, 0]).design(FS), made([3000, 4000], [1, 0]).design(FS))
+    module = filters.FrequencySampledFIR(whole, [1, 1, 0, 0])
+    assert torch.equal(module.design(FS), filters.FrequencySampledFIR([3000, 4000], [1, 1, 0, 0]).design(FS))
+    with pytest.raises(ArgumentError, match=r"frequencies that begin at 0 must end at fs/2 = 24000 Hz, got \[0, 3000"):
+        module.design(48_000)
+    assert str(spec.build("remez:[0,3kHz,4kHz,8kHz],gains=[1,0]")).startswith("Remez(edges=[0, 3000, 4000, 8000]")
+
+
 @pytest.mark.parametrize(("length", "order", "deriv"), [(11, 2, 0), (5, 4, 1), (1, 0, 0), (12, 3, 2), (5, 2, 3)])
 def test_polynomials_are_savgol_coeffs(length, order, deriv):
     expected = signal.savgol_coeffs(length, order, deriv)
@@ -102,7 +133,13 @@ def test_hilbert_shifts_by_90_degrees(count):
         (lambda: frequency_sampled_taps(1000, [1, 0], 11, FS), "gains must hold 3 values, .* got 2"),
         (lambda: frequency_sampled_taps(1000, [1, 0, 1], 10, FS), "num_taps must be odd for a filter that passes fs/2"),
         (lambda: least_squares_taps([1, 2], [1, 0], 10, FS), "num_taps must be odd, got 10"),
-        (lambda: least_squares_taps([1, 2, 3], [1, 0], 11, FS), r"edges must hold 2 .* 2 for 2 gains, got \[1, 2, 3\]"),
+        (
+            lambda: least_squares_taps([1, 2, 3], [1, 0], 11, FS),
+            r"edges must hold 2 .* 2 for 2 gains, or 2 for each band, 4, got \[1, 2, 3\]",
+        ),
+        (lambda: remez_taps([0, 1, 2, 22_051], [1, 0], 11, FS), r"edges must lie in \[0, fs/2\] = \[0, 22050\] Hz"),
+        (lambda: frequency_sampled_taps([0, 1, 2], [1, 1, 0], 11, FS), "frequencies that begin at 0 must end at fs/2"),
+        (lambda: design.fir_taps([0, 1000], 11, FS), r"cutoff must lie in \(0, fs/2\) = \(0, 22050\) Hz, got 0"),
         (lambda: least_squares_taps([1, 2], [1, -1], 11, FS), r"gains must lie in \[0, inf\), got -1"),
         (lambda: remez_taps([1, 2], [1, 0], 11, FS, [1, 2, 3]), "weights must hold one value, .* got 3"),
         (lambda: remez_taps([1, 2], [1, 0], 2, FS), "num_taps must be a whole number >= 3, got 2"),

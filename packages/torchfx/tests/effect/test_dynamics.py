@@ -168,7 +168,7 @@ def test_the_gain_falls_in_a_straight_line_before_a_peak():
 
 
 def test_misuse_is_named():
-    with pytest.raises(ArgumentError, match=r"ratio must lie in \[1, inf\), got 0.5"):
+    with pytest.raises(ArgumentError, match=r"ratio must lie in \[1, inf\], got 0.5"):
         Compressor(ratio=0.5)
     with pytest.raises(ArgumentTypeError, match=r"sidechain must be a filter or an effect that streams.*Normalize"):
         Compressor(sidechain=fx.effect.Normalize())

@@ -8,7 +8,19 @@ import torch
 import torchfx as fx
 from torchfx import filter as ours
 from torchfx._ops import ballistics_forward
-from torchfx.effect import BitCrush, Chorus, Compressor, Delay, Distortion, Gain, HardClip, Invert, NoiseGate, Phaser
+from torchfx.effect import (
+    BitCrush,
+    Chorus,
+    Compressor,
+    Delay,
+    Distortion,
+    Gain,
+    HardClip,
+    Invert,
+    Limiter,
+    NoiseGate,
+    Phaser,
+)
 from torchfx.effect import Reverb as Freeverb
 
 pedalboard = pytest.importorskip("pedalboard")
@@ -122,6 +134,35 @@ def test_its_gate_smooths_the_root_mean_square(generator, setting):
     rms = smoothed(x.square(), 0.0, 50.0).sqrt()
     gain = (ratio - 1) * over_db(smoothed(rms, *times), threshold).clamp(max=0)
     assert deviation(x * 10 ** (gain / 20), pedalboard.NoiseGate(*setting), x) < 1e-6
+
+
+@pytest.mark.parametrize("shape", [(3000,), (2, 3000)])
+@pytest.mark.parametrize("mix", [1.0, 0.3])
+def test_its_convolution_scales_the_response(generator, shape, mix):
+    x, ir = noise(generator, 1), torch.randn(*shape, generator=generator)
+    scaled = ir / (8 * ir.square().sum(-1).max().sqrt())
+    found = ours.Convolution(scaled, mix=mix)(x)
+    assert deviation(found, pedalboard.Convolution(ir.numpy(), mix, FS), x) < 1e-6
+
+
+def test_its_brick_wall_is_the_limiters_but_for_the_way_down():
+    x = torch.full((1, FS), 0.1)
+    x[0, 10_000] = 1.0
+    its = torch.from_numpy(pedalboard.BrickwallLimiter(-6, 100, 5)(x.numpy(), FS)) / x
+    own = Limiter(-6, 100, 5, fs=FS)(x) / x
+    wall = 10 ** (-6 / 20)
+    assert float(own[0, 10_000]) == pytest.approx(wall) == pytest.approx(float(its[0, 10_000]))
+    before = slice(10_000 - 240, 10_000)
+    assert torch.allclose(its[0, before], torch.tensor(wall))
+    assert own[0, before].diff().diff().abs().max() < 1e-5
+    assert torch.allclose(own[0, 10_300:], its[0, 10_300:], atol=0.02)
+    assert torch.equal(own[0, : before.start], torch.ones(before.start))
+
+
+def test_both_gates_are_closed_where_a_signal_begins():
+    x = torch.full((1, FS // 10), 1e-3)
+    ours, its = NoiseGate(-40, 10, fs=FS)(x), torch.from_numpy(pedalboard.NoiseGate(-40, 10, 1, 100)(x.numpy(), FS))
+    assert float(max(ours.abs().max(), its.abs().max())) < 1e-5
 
 
 @pytest.mark.parametrize("threshold", [-20, -10, -6])

@@ -28,7 +28,7 @@ from torchfx.filter import (
 
 FS = 48_000
 CLASSES = {
-    BiquadLPF: "lowpass", BiquadHPF: "highpass", BiquadBPF: "bandpass", BiquadBPFPeak: "bandpass_peak", Notch: "notch",
+    BiquadLPF: "lowpass", BiquadHPF: "highpass", BiquadBPF: "bandpass", BiquadBPFPeak: "bandpass_skirt", Notch: "notch",
     AllPass: "allpass", Peaking: "peaking", LoShelving: "lowshelf", HiShelving: "highshelf",
 }  # fmt: skip
 

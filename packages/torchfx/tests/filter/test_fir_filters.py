@@ -80,6 +80,16 @@ def test_bad_parameters_raise_at_construction():
         fx.filter.DesignableFIR(1000, 101, window="hammock")
 
 
+@pytest.mark.parametrize("cls", [fx.filter.DesignableFIR, fx.filter.MinimumPhaseFIR])
+def test_scipys_order_of_arguments_is_warned_of(cls):
+    with pytest.warns(UserWarning, match=r"takes the cutoff before the number of taps.* cutoff=101 and num_taps=1000"):
+        cls(101, 1000)
+    with pytest.raises(ArgumentTypeError, match=r"num_taps must be a whole number >= 1, got 1000\.0"):
+        cls(101, 1000.0)
+    for likely in ((50, 2001), (1000, 64), (50.5, 64)):
+        assert cls(*likely).num_taps == likely[1]
+
+
 def test_given_taps_compile_without_a_rate(rng):
     x = torch.from_numpy(rng.standard_normal((1, 100)))
     module = fx.filter.FIR([1.0, 2.0])

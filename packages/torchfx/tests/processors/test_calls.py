@@ -84,6 +84,21 @@ def test_no_channels_give_none_or_are_refused(name):
         assert y.shape == (*module.output_shape((0,)), samples(module, 400))
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
+def test_the_error_for_integers_says_how_a_wave_takes_them(dtype):
+    limits = torch.iinfo(dtype)
+    x = torch.tensor([limits.min, 0, 7, limits.max], dtype=torch.int64).to(dtype)
+    calls = {
+        "x": lambda: fx.effect.Gain(0.5)(x),
+        "block": lambda: fx.realtime.Stream(fx.effect.Gain(0.5), FS, 1).process(x[None]),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ArgumentTypeError, match=f"{name} must be float32 or float64, got {dtype}") as caught:
+            call()
+        found = eval(str(caught.value).partition("by hand: ")[2], {name: x})
+        assert torch.equal(found, fx.Wave(x, FS).ys[0])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_signal_is_checked_alike(name):
     module, x = CASES[name](0), noise(2, 100)
@@ -95,7 +110,8 @@ def test_every_signal_is_checked_alike(name):
         ),
         (x.numpy(), ArgumentTypeError, r"x must be a tensor \(..., time\), got ndarray"),
         (x.numpy().tolist(), ArgumentTypeError, r"x must be a tensor \(..., time\), got list"),
-        ((x * 100).int(), ArgumentTypeError, "x must be float32 or float64, got torch.int32"),
+        ((x * 100).int(), ArgumentTypeError, "x must be float32 or float64, got torch.int32; a Wave maps integers"),
+        ((x * 100).long(), ArgumentTypeError, r"x must be float32 or float64, got torch.int64; convert it first"),
         (x.half(), ArgumentTypeError, "x must be float32 or float64, got torch.float16"),
         (torch.complex(x, x), ArgumentTypeError, "x must be real, got torch.complex64"),
         (x.to_sparse(), ArgumentTypeError, "x must be a dense tensor, got the layout torch.sparse_coo"),

@@ -41,7 +41,7 @@ def test_gradients_against_finite_differences(name):
 @pytest.mark.parametrize(("name", "parameter"), LEARNED)
 def test_gradients_of_parameters_against_finite_differences(name, parameter):
     entry, x = available()[name], noise(2, 12, dtype=torch.float64)
-    given = {"clamp": False} if name == "gain" else {}
+    given = {"clamp": False} if name == "gain" else {"detector": "rms"} if parameter == "rms_ms" else {}
     start = getattr(drawn(entry, 0, **given), parameter)
     value = torch.tensor(float(start), dtype=torch.float64, requires_grad=True)
 
@@ -59,7 +59,8 @@ def test_gradients_of_parameters_against_finite_differences(name, parameter):
 @pytest.mark.parametrize(("name", "parameter"), LEARNED)
 def test_one_value_per_example_is_a_filter_per_example(name, parameter):
     entry, x = available()[name], noise(3, 2, 200, dtype=torch.float64)
-    given = {"clamp": False, "gain_type": "amplitude"} if name == "gain" else {}
+    given = {"detector": "rms"} if parameter == "rms_ms" else {}
+    given = {"clamp": False, "gain_type": "amplitude"} if name == "gain" else given
     values = torch.tensor([float(getattr(drawn(entry, seed, **given), parameter)) for seed in range(3)]).double()
     given = {**given, **{key: value for key, value in parameters_of(entry, given).items() if key != parameter}}
     together = entry.load()(**{**given, parameter: values[:, None]})(x)

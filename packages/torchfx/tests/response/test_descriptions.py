@@ -15,6 +15,7 @@ from torchfx.filter import (
     SOS,
     AllPass,
     BiquadBPF,
+    BiquadBPFPeak,
     BiquadLPF,
     DesignableFIR,
     HiButterworth,
@@ -60,7 +61,8 @@ RESONANT = math.sqrt(1 - 0.5 / 900 + math.sqrt((1 - 0.5 / 900) ** 2 + 1))  # |1 
         (Peaking(1000, 2, 30.0), "peak", around(1000, 2), 30),  # so are these, 30 dB below
         (Notch(50, q=30), "band-stop", around(50, 30), 0),
         (BiquadLPF(1000, q=30.0), "low-pass", [warped(1000, RESONANT)], 0),
-        (BiquadBPF(1000, q=4.0), "band-pass", around(1000, 4), 12.04),
+        (BiquadBPF(1000, q=4.0), "band-pass", around(1000, 4), 0),
+        (BiquadBPFPeak(1000, q=4.0), "band-pass", around(1000, 4), 12.04),
         (DesignableFIR(3000, 101), "low-pass", [2806.0], 0.03),
         (FIR([1.0] + [0] * 9 + [1.0]), "multi-band", range(1200, 24_000, 2400), 6.02),
         (SOS([[0.01, 0, 0, 1, -0.99, 0]]), "low-pass", [76.78], 0),

@@ -23,7 +23,11 @@ __all__ = [
     "check_state",
     "gradient_shapes",
     "leading_dimensions",
+    "not_float",
 ]
+
+SAMPLES = (torch.uint8, torch.int8, torch.int16, torch.int32)
+"""Integers that audio files hold; their full scale is the type's range."""
 
 FLOAT32, FLOAT64, STRIDED = torch.float32, torch.float64, torch.strided
 
@@ -35,12 +39,22 @@ def check_signal(x: Tensor) -> None:
     if dtype is not FLOAT32 and dtype is not FLOAT64:
         if x.is_complex():
             raise ArgumentTypeError(f"x must be real, got {x.dtype}; process real and imaginary part apart")
-        raise ArgumentTypeError(
-            f"x must be float32 or float64, got {x.dtype}; convert it first, e.g. x.float() "
-            f"(half precision would lose the filter's state)"
-        )
+        raise not_float("x", dtype)
     if x.dim() == 0:
         raise ArgumentError("x must have the shape (..., time), got a tensor without dimensions")
+
+
+def not_float(name: str, dtype: torch.dtype) -> ArgumentTypeError:
+    """Return the error for samples of another type, which says how to convert them."""
+    how = f"convert it first, e.g. {name}.float()"
+    if dtype.is_floating_point:
+        how += " (half precision would lose the filter's state)"
+    elif dtype in SAMPLES:
+        half = 1 << (torch.iinfo(dtype).bits - 1)
+        unsigned = torch.iinfo(dtype).min == 0
+        scaled = f"({name}.double() - {half}) / {half}" if unsigned else f"{name}.double() / {half}"
+        how = f"a Wave maps integers to [-1, 1); by hand: ({scaled}).float()"
+    return ArgumentTypeError(f"{name} must be float32 or float64, got {dtype}; {how}")
 
 
 def check_dense(x: Tensor) -> None:

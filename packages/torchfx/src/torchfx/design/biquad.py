@@ -27,11 +27,11 @@ __all__ = [
 ]  # fmt: skip
 
 BiquadType = Literal[
-    "lowpass", "highpass", "bandpass", "bandpass_peak", "notch", "allpass", "peaking", "lowshelf", "highshelf"
+    "lowpass", "highpass", "bandpass", "bandpass_skirt", "notch", "allpass", "peaking", "lowshelf", "highshelf"
 ]
 
 BIQUADS = (
-    "lowpass", "highpass", "bandpass", "bandpass_peak", "notch", "allpass", "peaking", "lowshelf", "highshelf",
+    "lowpass", "highpass", "bandpass", "bandpass_skirt", "notch", "allpass", "peaking", "lowshelf", "highshelf",
 )  # fmt: skip
 
 Polynomial: TypeAlias = tuple[Value, Value, Value]
@@ -44,8 +44,8 @@ Row: TypeAlias = tuple[Value, Value, Value, Value, Value, Value]
 PROTOTYPES: Mapping[str, Callable[[Value, Value], tuple[Polynomial, Polynomial]]] = {
     "lowpass": lambda d, g: ((0.0, 0.0, 1.0), (1.0, d, 1.0)),
     "highpass": lambda d, g: ((1.0, 0.0, 0.0), (1.0, d, 1.0)),
-    "bandpass": lambda d, g: ((0.0, 1.0, 0.0), (1.0, d, 1.0)),
-    "bandpass_peak": lambda d, g: ((0.0, d, 0.0), (1.0, d, 1.0)),
+    "bandpass": lambda d, g: ((0.0, d, 0.0), (1.0, d, 1.0)),
+    "bandpass_skirt": lambda d, g: ((0.0, 1.0, 0.0), (1.0, d, 1.0)),
     "notch": lambda d, g: ((1.0, 0.0, 1.0), (1.0, d, 1.0)),
     "allpass": lambda d, g: ((1.0, -d, 1.0), (1.0, d, 1.0)),
     "peaking": lambda d, g: ((1.0, d * (g * g), 1.0), (1.0, d / (g * g), 1.0)),
@@ -66,7 +66,7 @@ def biquad(cutoff: Value, q: Value, gain_db: Value, fs: float, btype: BiquadType
         q: quality factor, in [0.001, 1e6].
         gain_db: gain of a peak or shelf, dB, in [-200, 200]; the other types take no notice of it.
         fs: sample rate, Hz.
-        btype: "lowpass", "highpass", "bandpass" (its peak gain is q), "bandpass_peak" (its peak gain is 1), "notch",
+        btype: "lowpass", "highpass", "bandpass" (its peak gain is 1), "bandpass_skirt" (its peak gain is q), "notch",
             "allpass", "peaking", "lowshelf" or "highshelf".
         slope: a shelf's slope S in (0, 1] in the place of q; 1 is the steepest that stays monotonic.
 

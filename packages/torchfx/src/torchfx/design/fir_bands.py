@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from torchfx.checks import sample_rate
+from torchfx.checks import number_text, sample_rate
 from torchfx.design.firwin import CACHED, Window
 from torchfx.design.operator import design_operator
 from torchfx.errors import ArgumentError
@@ -19,10 +19,13 @@ from torchfx.parameters import window as a_window
 if TYPE_CHECKING:
     from torchfx.design.operator import Coefficients
 
-__all__ = ["frequency_sampled_taps", "hilbert_taps", "least_squares_taps", "remez_taps", "savitzky_golay_taps"]
+__all__ = [
+    "frequency_sampled_taps", "hilbert_taps", "is_whole_list", "least_squares_taps", "remez_taps",
+    "savitzky_golay_taps",
+]  # fmt: skip
 
-EDGES = named("edges", frequencies())
-FREQUENCIES = named("frequencies", frequencies())
+EDGES = named("edges", frequencies(ends=True))
+FREQUENCIES = named("frequencies", frequencies(ends=True))
 GAINS = named("gains", per_band(number(low=0.0)))
 WEIGHTS = named("weights", per_band(number(low=0.0, open_low=True)))
 NUM_TAPS = named("num_taps", count())
@@ -35,7 +38,8 @@ def frequency_sampled_taps(
     """Design a linear-phase FIR filter whose gain follows straight lines between given points.
 
     Args:
-        frequencies: Hz, ascending, in (0, fs/2).
+        frequencies: Hz, ascending, in (0, fs/2); or SciPy's whole list, from 0 to fs/2, where one may come twice for a
+            step.
         gains: linear, >= 0: at 0 Hz, at each of the frequencies, and at fs/2.
         num_taps: >= 1; odd unless the gain at fs/2 is 0.
         fs: sample rate, Hz.
@@ -46,9 +50,17 @@ def frequency_sampled_taps(
     """
     points = _several(FREQUENCIES.check(frequencies, sample_rate(fs)))
     values = _several(GAINS.check(gains, None))
-    if len(values) != len(points) + 2:
+    if is_whole_list(points):
+        if points[-1] != fs / 2:
+            raise ArgumentError(
+                f"frequencies that begin at 0 must end at fs/2 = {number_text(fs / 2)} Hz, "
+                f"got {FREQUENCIES.show(points)}"
+            )
+    else:
+        points = (0.0, *points, fs / 2)
+    if len(values) != len(points):
         raise ArgumentError(
-            f"gains must hold {len(points) + 2} values, at 0 Hz, at the {len(points)} frequencies and at fs/2, "
+            f"gains must hold {len(points)} values, at 0 Hz, at the {len(points) - 2} frequencies and at fs/2, "
             f"got {len(values)}"
         )
     _check_parity(num_taps, values[-1])
@@ -63,9 +75,9 @@ def least_squares_taps(
     """Design the linear-phase FIR filter with the least squared error over its bands.
 
     Args:
-        edges: Hz, ascending, in (0, fs/2): the end of each band but the last and the beginning of each but the first,
-            two for each transition.
-        gains: linear, >= 0: of each band, from 0 Hz to fs/2.
+        edges: Hz, ascending: the end of each band but the last and the beginning of each but the first, two for each
+            transition; or as in SciPy beginning and end of every band, two for each, in [0, fs/2].
+        gains: linear, >= 0: of each band; with SciPy's edges one for each edge, too, with straight lines between.
         num_taps: odd.
         fs: sample rate, Hz.
         weights: how much each band's error counts, > 0; one for all, or one for each.
@@ -73,7 +85,7 @@ def least_squares_taps(
     Returns:
         float64, (num_taps,), as `scipy.signal.firls`. Shared: don't write to it.
     """
-    arguments = _bands(edges, gains, num_taps, fs, weights)
+    arguments = _bands(edges, gains, num_taps, fs, weights, sloped=True)
     if num_taps % 2 == 0:
         raise ArgumentError(f"num_taps must be odd, got {num_taps}")
     return _firls(*arguments)
@@ -85,7 +97,7 @@ def remez_taps(
     """Design the linear-phase FIR filter with the least largest error over its bands, by the Parks-McClellan algorithm.
 
     Args:
-        edges, gains, fs, weights: as those of `least_squares_taps`.
+        edges, gains, fs, weights: as those of `least_squares_taps`, with one gain for each band.
         num_taps: >= 3; odd unless the last gain is 0.
 
     Returns:
@@ -148,20 +160,36 @@ def _check_parity(num_taps: int, last_gain: float) -> None:
         raise ArgumentError(f"num_taps must be odd for a filter that passes fs/2, got {num_taps}")
 
 
+def is_whole_list(frequencies: float | Sequence[float]) -> bool:
+    """Return whether frequencies are a list as SciPy takes it, which begins at 0."""
+    return isinstance(frequencies, Sequence) and frequencies[0] == 0
+
+
 def _bands(
-    edges: Sequence[float], gains: Sequence[float], num_taps: int, fs: float, weights: float | Sequence[float]
+    edges: Sequence[float],
+    gains: Sequence[float],
+    num_taps: int,
+    fs: float,
+    weights: float | Sequence[float],
+    sloped: bool = False,
 ) -> tuple[tuple[float, ...], tuple[float, ...], int, float, tuple[float, ...]]:
-    inner, values = _several(EDGES.check(edges, sample_rate(fs))), _several(GAINS.check(gains, None))
-    if len(inner) != 2 * (len(values) - 1):
+    """Return the arguments as the operators take them: both edges of each band; two gains for each where `sloped`."""
+    given, values = _several(EDGES.check(edges, sample_rate(fs))), _several(GAINS.check(gains, None))
+    per_edge = sloped and len(given) == len(values) and (len(values) > 2 or is_whole_list(given))
+    bands = len(values) // 2 if per_edge else len(values)
+    whole = given if per_edge or len(given) == 2 * bands else (0.0, *given, fs / 2)
+    if len(whole) != 2 * bands:
         raise ArgumentError(
-            f"edges must hold 2 frequencies for each transition, {2 * (len(values) - 1)} for {len(values)} gains, "
-            f"got {EDGES.show(inner)}"
+            f"edges must hold 2 frequencies for each transition, {2 * (bands - 1)} for {bands} gains, or 2 for each "
+            f"band, {2 * bands}, got {EDGES.show(given)}"
         )
     found = _several(WEIGHTS.check(weights, None))
-    found = found * len(values) if len(found) == 1 else found
-    if len(found) != len(values):
-        raise ArgumentError(f"weights must hold one value, or one for each of {len(values)} gains, got {len(found)}")
-    return inner, values, NUM_TAPS.check(num_taps, None), float(fs), found
+    found = found * bands if len(found) == 1 else found
+    if len(found) != bands:
+        raise ArgumentError(f"weights must hold one value, or one for each of {bands} bands, got {len(found)}")
+    if sloped and not per_edge:
+        values = tuple(gain for gain in values for _ in range(2))
+    return whole, values, NUM_TAPS.check(num_taps, None), float(fs), found
 
 
 # --- designs ----------------------------------------------------------------------------------------------------------
@@ -200,8 +228,8 @@ def _firwin2(
 ) -> Coefficients:
     from scipy import signal
 
-    points, found = (0, *frequencies, fs / 2), window if parameter is None else (window, parameter)
-    return np.asarray(signal.firwin2(num_taps, points, gains, window=found, fs=fs))
+    found = window if parameter is None else (window, parameter)
+    return np.asarray(signal.firwin2(num_taps, frequencies, gains, window=found, fs=fs))
 
 
 @_operator("firls_taps(float[] edges, float[] gains, int num_taps, float fs, float[] weights)", 2)
@@ -210,8 +238,7 @@ def _firls(
 ) -> Coefficients:
     from scipy import signal
 
-    desired = [gain for gain in gains for _ in range(2)]
-    return np.asarray(signal.firls(num_taps, (0, *edges, fs / 2), desired, weight=weights, fs=fs))
+    return np.asarray(signal.firls(num_taps, edges, gains, weight=weights, fs=fs))
 
 
 @_operator("remez_taps(float[] edges, float[] gains, int num_taps, float fs, float[] weights)", 2)
@@ -220,7 +247,7 @@ def _remez(
 ) -> Coefficients:
     from scipy import signal
 
-    return np.asarray(signal.remez(num_taps, (0, *edges, fs / 2), gains, weight=weights, fs=fs))
+    return np.asarray(signal.remez(num_taps, edges, gains, weight=weights, fs=fs))
 
 
 @_operator("savgol_taps(int window_length, int polyorder, int deriv)", 0)

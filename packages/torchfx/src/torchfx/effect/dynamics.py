@@ -11,13 +11,16 @@ import torch
 from torch import Tensor
 
 from torchfx import _ops
+from torchfx._ops.dynamics.composite import QUIETEST
 from torchfx.core.processor import Processor
+from torchfx.design.biquad import section
 from torchfx.errors import ArgumentError
-from torchfx.parameters import Value, decibels, flag, milliseconds, number, processor, sample_rate
+from torchfx.parameters import Value, choice, decibels, flag, milliseconds, number, processor, ratio, sample_rate
 from torchfx.plan import Handover, State, kept, plan_of
+from torchfx.plan.handover import sections_handover
 from torchfx.plan.transition import steps_handover
 from torchfx.rate import ambient_rate
-from torchfx.tensors import check_signal, columns
+from torchfx.tensors import check_signal, columns, latest, settings_on
 
 __all__ = [
     "LINKED",
@@ -33,8 +36,19 @@ __all__ = [
 LOWEST = -1e4
 """Of a gain in dB that nothing bounds: below what a double holds as a factor."""
 
+MEAN, LATE, OWN = 2, 3, 4
+"""The places of the mean square and the signal's delay in the state, and that of the side chain's first tensor."""
+
+SILENCE_DB = 20 * math.log10(QUIETEST)
+"""Where levels end."""
+
+DETECTORS = ("peak", "rms")
+
 LINKED = -2
 """The dimension of channels."""
+
+STEEPEST = 1e6
+"""The ratio of an expander that stands for infinity: 1 dB of attenuation 1e-6 dB below the threshold."""
 
 SHORTEST_MS = 1e-4
 """Time constants below are this long: their gradient has a value at 0, and to a detector they are 0."""
@@ -50,12 +64,29 @@ class StaticCurve(NamedTuple):
     lowest_db: Value = LOWEST
     makeup_db: Value = 0.0
 
+    def of_squares(self) -> StaticCurve:
+        """Return the curve that gives the same gain at the square of each level."""
+        return self._replace(
+            threshold_db=2 * self.threshold_db, above=self.above / 2, below=self.below / 2, knee_db=2 * self.knee_db
+        )
+
+    def silent_db(self) -> Value:
+        """Return the gain in dB, without makeup, that silence asks for; it lies below every knee."""
+        asked = self.below * (self.threshold_db - SILENCE_DB)
+        if isinstance(asked, Tensor) or isinstance(self.lowest_db, Tensor):
+            return torch.maximum(*(torch.as_tensor(each, dtype=torch.float64) for each in (asked, self.lowest_db)))
+        return max(asked, self.lowest_db)
+
 
 class Dynamics(Processor):
     """Multiply a signal by a gain that follows its level, or that of what `sidechain` makes of it.
 
     The level of each sample becomes a gain in dB by a static curve; an "attack" and a "release" smooth that. A subclass
     declares the parameters named here and writes `curve` and `times`.
+
+    The level is that of the sample, or with `detector="rms"` that of the mean of the squares, m[t] = m[t-1] + c (x[t]^2
+    - m[t-1]), whose time constant is `rms_ms`. With `lookahead_ms` the level of a sample counts so long before it is
+    heard: streams lag by it, whole signals are aligned.
 
     Source: D. Giannoulis, M. Massberg, J. D. Reiss, Digital Dynamic Range Compressor Design: A Tutorial and Analysis,
     J. Audio Eng. Soc. 60, 2012: feed-forward, with a smooth branching detector in the log domain.
@@ -73,12 +104,26 @@ class Dynamics(Processor):
         """Return for how many samples a level goes on to count."""
         return 0
 
+    def latency_samples(self, rate: Any) -> int:
+        """Return the look-ahead, to the nearest sample."""
+        samples: int = round(self.lookahead_ms * rate / 1000)
+        return samples
+
+    def unused(self) -> tuple[str, ...]:
+        """Return `rms_ms`, which only the detector of that name has."""
+        return () if self.detector == "rms" else ("rms_ms",)
+
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return gains of 0 dB, silence for past levels, and the side chain at rest."""
+        """Return what long silence leaves.
+
+        That is the gain that it asks for, past levels of 0, the mean square at rest (none for peaks), silence in the
+        signal's delay, and the side chain at rest.
+        """
         heard: Any = self.sidechain
         inner: State = ()
+        late = torch.zeros(*shape, self.latency_samples(rate), dtype=dtype, device=device)
         if heard is not None:
             plan = plan_of(heard, rate)
             if plan.latency:
@@ -86,10 +131,18 @@ class Dynamics(Processor):
                     f"sidechain must not lag behind its input, got {heard._get_name()} with {plan.latency} samples"
                 )
             inner, shape = plan.init_state(shape, dtype, torch.device(device)), plan.leading(shape)
+        squares = torch.zeros(0, dtype=torch.float64, device=device)
+        if self.detector == "rms":
+            if isinstance(self.rms_ms, Tensor):
+                shape = torch.broadcast_shapes(shape, self.rms_ms.shape)
+            squares = torch.zeros(1, *shape, 2, dtype=torch.float64, device=device)
         shape = levels_shape(shape, self.link)
+        gain = settings_on(self.curve().silent_db(), torch.device(device))
         return (
-            torch.zeros(self.broadcast_shape(shape), dtype=torch.float64, device=device),
+            gain.expand(self.broadcast_shape(shape)).clone(),
             torch.zeros(*shape, self.hold_samples(rate), dtype=dtype, device=device),
+            squares,
+            late,
             *inner,
         )
 
@@ -99,9 +152,10 @@ class Dynamics(Processor):
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append side chain, hold and gain, where the side chain has native steps and nothing is learned."""
-        settings = gain_settings(self.curve(), self.times(), rate, torch.device("cpu"))
-        smoothed, past, *inner = state
-        if settings.requires_grad or smoothed.shape != levels_shape(program.shape, self.link):
+        settings, mean = self._settings(rate, torch.device("cpu"))
+        smoothed, past, squares, late, *inner = state
+        learned = settings.requires_grad or (mean is not None and mean.requires_grad)
+        if learned or smoothed.shape != levels_shape(program.shape, self.link):
             return None
         heard: Any = self.sidechain
         key: int | None = source
@@ -109,20 +163,30 @@ class Dynamics(Processor):
             key = plan_of(heard, rate).emit(program, source, tuple(inner))
             if key is None:
                 return None
+        if mean is not None:
+            key = program.sos(program.curve(key, "square", torch.ones(1, dtype=torch.float64)), mean, squares)
+        if late.shape[-1]:
+            source = program.delay(source, late)
         if past.shape[-1] or (self.link and key != source):
             key = program.maximum(key, past)
         found: int = program.dynamics(source, settings, smoothed, key)
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return gain and past levels as they are, and of the side chain what its steps say."""
-        own, heard = kept(old[:2], new[:2], rate), self.sidechain
+        """Return gain, past levels and past signal as they are, and of the side chain what its steps say."""
+        longer_delay = max(0, new[LATE].shape[-1] - old[LATE].shape[-1])  # it fills before it is heard
+        own, heard = kept(old[:OWN], new[:OWN], rate, longer_delay), self.sidechain
+        moves, waiting = own.moves, own.waiting
+        (_, was), (_, mean) = (each._settings(rate, torch.device("cpu")) for each in (before, self))
+        if was is not None and mean is not None:
+            move, longer = sections_handover(MEAN, was, mean, old[MEAN], rate)
+            moves, waiting = (*moves[:MEAN], move, *moves[MEAN + 1 :]), max(waiting, longer)
         if not isinstance(heard, Processor):
-            return own
-        was = () if before.sidechain is None else plan_of(before.sidechain, rate).steps
-        inner = steps_handover(was, plan_of(heard, rate).steps, shape, old[2:], new[2:], rate)
-        moves = (move if move is None else replace(move, source=move.source + 2) for move in inner.moves)
-        return Handover((*own.moves, *moves), max(own.waiting, inner.waiting))
+            return Handover(moves, waiting)
+        steps = () if before.sidechain is None else plan_of(before.sidechain, rate).steps
+        inner = steps_handover(steps, plan_of(heard, rate).steps, shape, old[OWN:], new[OWN:], rate)
+        rest = (move if move is None else replace(move, source=move.source + OWN) for move in inner.moves)
+        return Handover((*moves, *rest), max(waiting, inner.waiting))
 
     def keyed(self, x: Tensor, key: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Process a signal by the level of another one: ducking, a bass that makes room for the kick drum.
@@ -133,7 +197,7 @@ class Dynamics(Processor):
             state: from the call for the block before; None starts from rest.
 
         Returns:
-            The output like x, and the state for the next block.
+            The output like x, late by the look-ahead, and the state for the next block.
 
         Raises:
             ArgumentError: a key of another length, type or device.
@@ -154,22 +218,39 @@ class Dynamics(Processor):
         rate = self.rate_for(ambient_rate())
         if state is None:
             state = self.init_state(tuple(key.shape[:-1]), rate, key.dtype, key.device)
+            late = x.new_zeros(*x.shape[:-1], self.latency_samples(rate))
+            state = (*state[:LATE], late, *state[LATE + 1 :])
         return self._step(x, key, state, rate)
 
     def _step(self, x: Tensor, key: Tensor | None, state: State, rate: Any) -> tuple[Tensor, State]:
-        before, past, *rest = state
+        before, past, squares, late, *rest = state
+        settings, mean = self._settings(rate, x.device)
         heard: Any = self.sidechain
         inner: State = tuple(rest)
         if heard is not None:
             key, inner = plan_of(heard, rate).step(x if key is None else key, inner)
+        if mean is not None:
+            key, squares = _ops.parallel_iir_forward((x if key is None else key).square(), mean, squares)
+        if late.shape[-1]:
+            key = x if key is None else key
+            x, late = torch.cat([late, x], dim=-1)[..., : x.shape[-1]], latest(late, x)
         if past.shape[-1]:
             key = x if key is None else key
             key = channel_peak(key) if self.link else key
             levels, time = torch.cat([past, key.abs()], dim=-1), x.shape[-1]
             key, past = _ops.sliding_max(levels, past.shape[-1] + 1), levels[..., time:].clone()
-        settings = gain_settings(self.curve(), self.times(), rate, x.device)
         y, after = _ops.dynamics_forward(x, key, settings, before, LINKED if self.link else None)
-        return y, (after, past, *inner)
+        return y, (after, past, squares, late, *inner)
+
+    def _settings(self, rate: Any, device: torch.device) -> tuple[Tensor, Tensor | None]:
+        """Return the settings of the gain, and the section that averages squares, None for peaks."""
+        curve = self.curve()
+        if self.detector == "peak":
+            return gain_settings(curve, self.times(), rate, device), None
+        rms_ms: Any = self.rms_ms
+        part = smoothing(rms_ms, rate)
+        mean = settings_on(section((part, 0.0, 0.0, 1.0, part - 1, 0.0)), device)
+        return gain_settings(curve.of_squares(), self.times(), rate, device), mean
 
 
 class Compressor(Dynamics):
@@ -195,13 +276,18 @@ class Compressor(Dynamics):
     """
 
     threshold_db: Value = decibels(default=-20.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins")
-    ratio: Value = number(default=4.0, low=1.0, draws=(1.0, 20.0), doc="of the input's dB to the output's, above it")
+    ratio: Value = ratio(default=4.0, doc="of the input's dB to the output's, above it; inf: none comes out above it")
     attack_ms: Value = milliseconds(default=5.0, draws=(0.1, 50.0), doc="time constant of a falling gain")
     release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
     knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
     makeup_db: Value = decibels(default=0.0, low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain behind it")
     link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
     sidechain: Processor | None = processor(default=None, doc="what the detector hears the signal through")
+    detector: str = choice(DETECTORS, default="peak", doc="whether peaks count or the root of the mean square")
+    rms_ms: Value = milliseconds(default=10.0, high=10_000.0, draws=(1.0, 50.0), doc="time constant of the mean square")
+    lookahead_ms: float = milliseconds(
+        default=0.0, high=1000.0, draws=(0.05, 0.5), doc="how long before the signal its level counts", learnable=False
+    )
     fs: float | None = sample_rate(default=None)
 
     def curve(self) -> StaticCurve:
@@ -218,29 +304,35 @@ class Expander(Dynamics):
 
     With o for the threshold less a sample's level, the gain is (1 - ratio) k(o) dB, with the knee of `Compressor`, but
     not below -range_db. Once the level has changed, 63 % of the change in dB is done after `attack_ms`, or `release_ms`
-    where the gain falls again.
+    where the gain falls again. A signal begins as if silence had come before it: with the gain that silence asks for.
 
     Examples:
         >>> import torch
-        >>> Expander(-20.0, ratio=2.0, release_ms=0.0, knee_db=0.0, fs=48_000)(torch.tensor([0.5, 0.01]))
+        >>> Expander(-20.0, ratio=2.0, attack_ms=0.0, release_ms=0.0, knee_db=0.0, fs=48_000)(torch.tensor([0.5, 0.01]))
         tensor([0.5000, 0.0010])
     """
 
     threshold_db: Value = decibels(
         default=-40.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="below which it acts"
     )
-    ratio: Value = number(default=2.0, low=1.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it")
+    ratio: Value = ratio(default=2.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it")
     attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a rising gain")
     release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a falling gain")
     knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
     range_db: Value = number(default=40.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="most attenuation")
     link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
     sidechain: Processor | None = processor(default=None, doc="what the detector hears the signal through")
+    detector: str = choice(DETECTORS, default="peak", doc="whether peaks count or the root of the mean square")
+    rms_ms: Value = milliseconds(default=10.0, high=10_000.0, draws=(1.0, 50.0), doc="time constant of the mean square")
+    lookahead_ms: float = milliseconds(
+        default=0.0, high=1000.0, draws=(0.05, 0.5), doc="how long before the signal its level counts", learnable=False
+    )
     fs: float | None = sample_rate(default=None)
 
     def curve(self) -> StaticCurve:
         """Return the static curve."""
-        return StaticCurve(self.threshold_db, below=1 - self.ratio, knee_db=self.knee_db, lowest_db=-self.range_db)
+        steepness = self.ratio.clamp(max=STEEPEST) if isinstance(self.ratio, Tensor) else min(self.ratio, STEEPEST)
+        return StaticCurve(self.threshold_db, below=1 - steepness, knee_db=self.knee_db, lowest_db=-self.range_db)
 
     def times(self) -> tuple[Value, Value]:
         """Return attack and release."""
@@ -250,7 +342,8 @@ class Expander(Dynamics):
 class NoiseGate(Expander):
     """Close where a signal is quiet: an expander, which stays open for a time behind the last loud sample.
 
-    Every sample's level counts for `hold_ms`: tones do not close the gate at each zero crossing.
+    Every sample's level counts for `hold_ms`: tones do not close the gate at each zero crossing. A gate is closed where
+    a signal begins.
 
     Examples:
         >>> import torch
@@ -259,7 +352,7 @@ class NoiseGate(Expander):
         tensor([1.0000e-08, 5.0000e-01, 1.0000e-03, 1.0000e-03, 1.0000e-08])
     """
 
-    ratio: Value = number(default=10.0, low=1.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it")
+    ratio: Value = ratio(default=10.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it; inf: gated")
     knee_db: Value = number(default=0.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
     range_db: Value = number(default=80.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="most attenuation")
     hold_ms: float = milliseconds(

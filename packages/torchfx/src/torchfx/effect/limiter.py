@@ -13,7 +13,7 @@ from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.effect.dynamics import LINKED, channel_peak, levels_shape, smoothing
 from torchfx.loudness import OVERSAMPLING
 from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
-from torchfx.plan import State
+from torchfx.plan import Handover, State, kept
 from torchfx.tensors import columns, latest, settings_on
 
 __all__ = ["Limiter"]
@@ -113,6 +113,10 @@ class Limiter(Processor):
             peaks = program.maximum(program.true_peak(source, taps, middle, heard), past_peaks)
         found: int = program.limiter(source, settings, past, reduction, ramp, peaks)
         return found
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return all as it is; a longer look-ahead is heard when its delay has filled."""
+        return kept(old, new, rate, max(0, new[0].shape[-1] - old[0].shape[-1]))
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         """Return threshold and the coefficient of the release."""

@@ -23,6 +23,7 @@ from torchfx.parameters import (
     milliseconds,
     number,
     per_band,
+    ratio,
     sample_rate,
 )
 from torchfx.plan import Handover, State, kept
@@ -123,9 +124,7 @@ class MultibandCompressor(BandDynamics):
     threshold_db: Bands = per_band(
         decibels(low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins"), default=-20.0
     )
-    ratio: Bands = per_band(
-        number(low=1.0, draws=(1.0, 20.0), doc="of the input's dB to the output's, above it"), default=4.0
-    )
+    ratio: Bands = per_band(ratio(doc="of the input's dB to the output's, above it"), default=4.0)
     attack_ms: Bands = per_band(milliseconds(draws=(0.1, 50.0), doc="time constant of a falling gain"), default=5.0)
     release_ms: Bands = per_band(milliseconds(draws=(10.0, 500.0), doc="time constant of a rising gain"), default=100.0)
     knee_db: Bands = per_band(
@@ -179,7 +178,7 @@ class DeEsser(BandDynamics):
 
     threshold_db: Value = decibels(default=-30.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins")
     cutoff: float = frequency(default=5000.0, doc="-6 dB frequency between the bands", learnable=False)
-    ratio: Value = number(default=4.0, low=1.0, draws=(1.0, 20.0), doc="of the input's dB to the output's, above it")
+    ratio: Value = ratio(default=4.0, doc="of the input's dB to the output's, above it")
     attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a falling gain")
     release_ms: Value = milliseconds(default=50.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
     link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")

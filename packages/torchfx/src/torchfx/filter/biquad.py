@@ -69,25 +69,34 @@ class BiquadHPF(Resonant):
 
 
 class BiquadBPF(Resonant):
-    """Band-pass with constant skirt gain: the gain at the centre is q.
+    """Band-pass whose gain at the centre is 1 (0 dB) whatever q is. The -3 dB bandwidth is about cutoff / q.
+
+    In the cookbook it is the "BPF (constant 0 dB peak gain)", in torchaudio `bandpass_biquad`.
 
     Examples:
-        >>> BiquadBPF(1000, q=4.0)
-        BiquadBPF(cutoff=1000, q=4)
+        >>> import math, torch
+        >>> tone = torch.sin(2 * math.pi * 1000 / 48_000 * torch.arange(48_000, dtype=torch.float64))
+        >>> round(float(BiquadBPF(1000, q=4.0, fs=48_000)(tone)[24_000:].abs().max()), 6)
+        1.0
     """
 
     btype = "bandpass"
 
 
 class BiquadBPFPeak(Resonant):
-    """Band-pass with constant peak gain: the gain at the centre is 1 (0 dB). The -3 dB bandwidth is about cutoff / q.
+    """Band-pass with a resonant peak: the gain at the centre is q, far from it the gain does not depend on q.
+
+    In the cookbook it is the "BPF (constant skirt gain, peak gain = Q)", in torchaudio `bandpass_biquad` with
+    `const_skirt_gain`.
 
     Examples:
-        >>> BiquadBPFPeak(1000, q=4.0)
-        BiquadBPFPeak(cutoff=1000, q=4)
+        >>> import math, torch
+        >>> tone = torch.sin(2 * math.pi * 1000 / 48_000 * torch.arange(48_000, dtype=torch.float64))
+        >>> round(float(BiquadBPFPeak(1000, q=4.0, fs=48_000)(tone)[24_000:].abs().max()), 6)
+        4.0
     """
 
-    btype = "bandpass_peak"
+    btype = "bandpass_skirt"
 
 
 class Notch(Resonant):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from torchfx.checks import callers_level, number_text
 from torchfx.design.firwin import Window, fir_taps
 from torchfx.filter.filter import Filter
 from torchfx.parameters import count, frequencies, pass_zero, sample_rate, taps, window
@@ -94,9 +96,20 @@ class DesignableFIR(DesignedResponse):
     pass_zero: bool | str = pass_zero(default=True, doc="whether 0 Hz passes (lowpass, bandstop) or not")
 
     def check_parameters(self) -> None:
-        """Raise where the length does not fit the bands, or SciPy does not know the window."""
-        highest = self.cutoff[-1] if isinstance(self.cutoff, tuple) else self.cutoff
-        self.design(self.fs or 4 * highest)  # type: ignore[operator]
+        """Raise where the length does not fit the bands, or SciPy does not know the window.
+
+        Warn where the two look exchanged: a cutoff in Hz below an even number of taps.
+        """
+        highest: Any = self.cutoff[-1] if isinstance(self.cutoff, tuple) else self.cutoff
+        self.design(self.fs or 4 * highest)
+        if self.cutoff == highest < self.num_taps and self.num_taps % 2 == 0 and float(highest).is_integer():
+            warnings.warn(
+                f"{self._get_name()} takes the cutoff before the number of taps, other than scipy.signal.firwin, got "
+                f"cutoff={number_text(highest)} and num_taps={self.num_taps}: were they exchanged? An odd number of "
+                f"taps is not warned of",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
 
     def design(self, rate: Any) -> Tensor:
         """Return the taps at a sample rate (Hz)."""

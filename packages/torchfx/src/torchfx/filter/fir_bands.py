@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from torchfx.design.fir_bands import frequency_sampled_taps, least_squares_taps, remez_taps
+from torchfx.design.fir_bands import frequency_sampled_taps, is_whole_list, least_squares_taps, remez_taps
 from torchfx.design.firwin import Window, kaiser_taps, minimum_phase_taps
 from torchfx.filter.fir import DesignableFIR, DesignedResponse
 from torchfx.parameters import count, frequencies, number, pass_zero, per_band, sample_rate, window
@@ -64,14 +64,17 @@ class Kaiser(DesignedResponse):
 class FrequencySampledFIR(DesignedResponse):
     """A linear-phase FIR filter whose gain follows straight lines between given points.
 
-    Equals `scipy.signal.firwin2(num_taps, [0, *frequencies, fs / 2], gains, window=window, fs=fs)`.
+    Equals `scipy.signal.firwin2(num_taps, [0, *frequencies, fs / 2], gains, window=window, fs=fs)`, and takes that
+    list, too.
 
     Examples:
         >>> FrequencySampledFIR([1000, 4000], gains=[1, 1, 0.25, 0], num_taps=64, fs=44_100).b.shape
         torch.Size([64])
     """
 
-    frequencies: float | Sequence[float] = frequencies(doc="where the gain is given, beside 0 Hz and fs/2")
+    frequencies: float | Sequence[float] = frequencies(
+        ends=True, doc="where the gain is given, beside 0 Hz and fs/2; or the whole list with these, as SciPy takes it"
+    )
     gains: Sequence[float] = per_band(
         number(doc="linear, at 0 Hz, at each frequency and at fs/2", low=0.0, draws=(0.0, 1.0), learnable=False)
     )
@@ -81,7 +84,7 @@ class FrequencySampledFIR(DesignedResponse):
 
     def check_parameters(self) -> None:
         """Raise where gains, frequencies and length don't fit each other."""
-        self.design(self.fs or 4 * _highest(self.frequencies))
+        self.design(self.fs or _likely_rate(self.frequencies))
 
     def design(self, rate: Any) -> Tensor:
         """Return the taps at a sample rate (Hz)."""
@@ -91,10 +94,10 @@ class FrequencySampledFIR(DesignedResponse):
 class Bands(DesignedResponse):
     """Bands of constant gain with transitions between them; subclasses say which error is least."""
 
-    edges: Sequence[float] = frequencies(doc="where each transition begins and ends", drawn=4)
-    gains: Sequence[float] = per_band(
-        number(doc="linear, of each band from 0 Hz to fs/2", low=0.0, draws=(0.0, 1.0), learnable=False)
+    edges: Sequence[float] = frequencies(
+        ends=True, doc="where each transition begins and ends; or where each band does, as SciPy takes it", drawn=4
     )
+    gains: Sequence[float] = per_band(number(doc="linear, of each band", low=0.0, draws=(0.0, 1.0), learnable=False))
     num_taps: int = count(default=101, doc="odd where fs/2 passes", draws=(21, 120))
     weights: float | Sequence[float] = per_band(
         number(doc="how much a band's error counts", low=0.0, open_low=True, draws=(1.0, 10.0), learnable=False),
@@ -104,13 +107,14 @@ class Bands(DesignedResponse):
 
     def check_parameters(self) -> None:
         """Raise where edges, gains, weights and length don't fit each other."""
-        self.design(self.fs or 4 * _highest(self.edges))
+        self.design(self.fs or _likely_rate(self.edges))
 
 
 class LeastSquaresFIR(Bands):
     """The linear-phase FIR filter with the least squared error; its delay is (num_taps - 1) / 2 samples.
 
-    Equals `scipy.signal.firls(num_taps, [0, *edges, fs / 2], ..., weight=weights, fs=fs)`.
+    Equals `scipy.signal.firls(num_taps, [0, *edges, fs / 2], ..., weight=weights, fs=fs)`. Edges may be SciPy's, both
+    of each band, with one gain for each band or for each edge.
 
     Examples:
         >>> LeastSquaresFIR([3000, 4000], gains=[1, 0], fs=16_000).b.shape  # low-pass
@@ -125,7 +129,8 @@ class LeastSquaresFIR(Bands):
 class Remez(Bands):
     """The linear-phase FIR filter with the least largest error (Parks-McClellan): its ripple is even.
 
-    Equals `scipy.signal.remez(num_taps, [0, *edges, fs / 2], gains, weight=weights, fs=fs)`.
+    Equals `scipy.signal.remez(num_taps, [0, *edges, fs / 2], gains, weight=weights, fs=fs)`. Edges may be SciPy's, both
+    of each band.
 
     Examples:
         >>> Remez([3000, 4000], gains=[1, 0], weights=[1, 10], fs=16_000).b.shape
@@ -135,6 +140,11 @@ class Remez(Bands):
     def design(self, rate: Any) -> Tensor:
         """Return the taps at a sample rate (Hz)."""
         return remez_taps(self.edges, self.gains, self.num_taps, rate, self.weights)
+
+
+def _likely_rate(frequencies: float | Sequence[float]) -> float:
+    """Return a sample rate that frequencies fit: a whole list ends at half of it."""
+    return (2 if is_whole_list(frequencies) else 4) * _highest(frequencies)
 
 
 def _highest(frequencies: float | Sequence[float]) -> float:

@@ -88,7 +88,7 @@ class StateVariable(RecursiveFilter):
 
         Examples:
             >>> import torch
-            >>> wah = StateVariable(500, q=5.0, mode="bandpass_peak", fs=48_000)
+            >>> wah = StateVariable(500, q=5.0, mode="bandpass", fs=48_000)
             >>> blocks = torch.tensor([500.0, 700.0, 900.0])  # a value for each 100 samples
             >>> y, _ = wah.modulated(torch.randn(300), cutoff=blocks)
         """

@@ -94,7 +94,7 @@ def bandpass_biquad(
     const_skirt_gain: bool = False,
 ) -> Tensor:
     """Band-pass; its peak gain is 1, or Q with `const_skirt_gain`."""
-    return _run(waveform, sample_rate, central_freq, Q, 0.0, "bandpass" if const_skirt_gain else "bandpass_peak")
+    return _run(waveform, sample_rate, central_freq, Q, 0.0, "bandpass_skirt" if const_skirt_gain else "bandpass")
 
 
 def bandreject_biquad(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from torchfx._ops.checks import not_float
 from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import FilterChain
@@ -168,7 +169,7 @@ class Stream:
         if not isinstance(block, Tensor):
             raise ArgumentTypeError(f"block must be a tensor (channels, time), got {type(block).__name__}")
         if block.dtype not in {torch.float32, torch.float64}:
-            raise ArgumentTypeError(f"block must be float32 or float64, got {block.dtype}")
+            raise not_float("block", block.dtype)
         channels = block.shape[-2] if block.dim() > 1 else 1
         if block.dim() == 0 or channels != self.channels:
             raise ArgumentError(f"block must have the shape ({self.channels}, time), got {tuple(block.shape)}")
