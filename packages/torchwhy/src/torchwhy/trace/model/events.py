@@ -94,9 +94,10 @@ class Events:
         Of equal starts the longer comes first; of equal times frames, annotations, operators, runtime calls, in this
         order, since that is who calls whom.
         """
-        if kinds not in self._by_kind:
-            self._by_kind[kinds] = self._sorted(kinds)
-        return self._by_kind[kinds]
+        there = tuple(kind for kind in sorted(set(kinds)) if self.count_by_kind[kind])
+        if there not in self._by_kind:
+            self._by_kind[there] = self._sorted(there)
+        return self._by_kind[there]
 
     @cached_property
     def count_by_kind(self) -> npt.NDArray[np.intp]:
@@ -132,10 +133,10 @@ class Events:
 
     def _find(self, pattern: str, *kinds: Kind) -> Int32:
         """Rows of these kinds whose name matches a regular expression from its beginning, by start."""
-        rows = self.rows(*kinds)
-        if not len(rows):
-            return rows
         wanted = self._names_matching(pattern)
+        if not wanted.any():  # most meanings occur in few traces, and looking at every row takes time
+            return np.empty(0, np.int32)
+        rows = self.rows(*kinds)
         found: Int32 = rows[wanted[self.name[rows]]]
         return found
 
