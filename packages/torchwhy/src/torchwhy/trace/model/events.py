@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -125,7 +125,7 @@ class Events:
         """Whether each of these rows means this."""
         chosen = np.asarray(rows, np.int32)
         found: npt.NDArray[np.bool_] = self._names_matching(meaning.pattern)[self.name[chosen]]
-        return found & np.isin(self.kind[chosen], meaning.kinds)
+        return found & _among(meaning.kinds)[self.kind[chosen]]
 
     def any_of(self, meaning: Meaning) -> bool:
         """Whether any event means this."""
@@ -201,9 +201,7 @@ class Events:
         return result
 
     def _sorted(self, kinds: tuple[Kind, ...]) -> Int32:
-        chosen = np.zeros(max(Kind) + 1, np.bool_)
-        chosen[list(kinds)] = True
-        rows = np.flatnonzero(chosen[self.kind[: self.recorded]]).astype(np.int32)
+        rows = np.flatnonzero(_among(kinds)[self.kind[: self.recorded]]).astype(np.int32)
         rows = rows[np.argsort(self.ts[rows], kind="stable")]
         times = self.ts[rows]
         tied = np.zeros(len(rows) + 1, np.bool_)
@@ -219,12 +217,15 @@ class Events:
 
         They are the first of their thread, each inside the one before, and all begin with the recording.
         """
+        if not self.has("Python id"):  # other exporters note no frames but those that begin
+            return
+        numbered = np.zeros(len(self), np.bool_)
+        numbered[self.arguments["Python id"].rows] = True
         rows = self.rows(Kind.PYTHON)
-        rows = rows[self.integers("Python id", rows) != ABSENT]  # other exporters note no frames but those that begin
+        rows = rows[numbered[rows]]
         if not len(rows):
             return
-        began = self.ts[rows] - self.ts[rows[0]] < BEGINNING_NS
-        early = rows[: int(np.argmin(began)) if not began.all() else len(rows)]
+        early = rows[: int(np.searchsorted(self.ts[rows], self.ts[rows[0]] + BEGINNING_NS))]
         self.texts, self.name = list(self.texts), self.name.copy()
         known: dict[str, int] = {}
         for lane in np.unique(self.lane[early]).tolist():
@@ -241,6 +242,11 @@ class Events:
 
     def _drop_damaged(self) -> Damage:
         real = self.kind != Kind.OTHER
+        times, lengths = self.ts[real], self.dur[real]
+        if not len(times) or (
+            times.min() > 0 and times.max() - times.min() <= DAY and lengths.min() >= 0 and lengths.max() <= DAY
+        ):
+            return Damage()  # as almost always
         lost = real & (self.ts == ABSENT)
         negative = real & (self.dur < 0)
         absurd = real & (self.dur > DAY)
@@ -274,6 +280,14 @@ class Events:
         """Texts that are names of events: few, where arguments bring many more texts."""
         found: list[int] = distinct(self.name[self.kind != Kind.OTHER], len(self.texts)).tolist()
         return found
+
+
+@cache
+def _among(kinds: tuple[Kind, ...]) -> npt.NDArray[np.bool_]:
+    """Whether each kind is one of some."""
+    found = np.zeros(max(Kind) + 1, np.bool_)
+    found[list(kinds)] = True
+    return found
 
 
 def _unified(arguments: dict[str, Argument]) -> dict[str, Argument]:

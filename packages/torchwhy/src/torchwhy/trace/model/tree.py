@@ -141,8 +141,8 @@ class Tree:
         """
         before = np.concatenate(([0], np.cumsum(amounts[self.nested])))
         found = np.zeros(len(self.parent), np.int64)
-        first = np.arange(len(self.nested))
-        found[self.nested] = before[first + self.sizes[self.nested] + 1] - before[first]
+        behind = np.arange(1, len(before)) + self.sizes[self.nested]
+        found[self.nested] = before[behind] - before[:-1]
         return found
 
     def outermost_of_name(self, rows: Int32) -> Int32:
