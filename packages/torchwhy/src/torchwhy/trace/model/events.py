@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final
@@ -13,7 +12,8 @@ import numpy.typing as npt
 
 from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
 from torchwhy.trace.meaning.frames import without_line
-from torchwhy.trace.meaning.kinds import LONGEST_NAME, Kind, Meaning, kinds_of
+from torchwhy.trace.meaning.kinds import Kind, Meaning, kinds_of
+from torchwhy.trace.meaning.names import Names
 from torchwhy.trace.model.captured import Captured
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.lanes import Lane, lanes_of
@@ -143,10 +143,8 @@ class Events:
     def _names_matching(self, pattern: str) -> npt.NDArray[np.bool_]:
         """Whether each text matches a regular expression from its beginning; one more entry for "no name"."""
         if pattern not in self._matches:
-            matches = re.compile(pattern).match
             found = np.zeros(len(self.texts) + 1, np.bool_)
-            for i in self._names:
-                found[i] = matches(self.texts[i][:LONGEST_NAME]) is not None
+            found[self._names.matching(pattern)] = True
             self._matches[pattern] = found
         return self._matches[pattern]
 
@@ -276,10 +274,9 @@ class Events:
         return {}
 
     @cached_property
-    def _names(self) -> list[int]:
+    def _names(self) -> Names:
         """Texts that are names of events: few, where arguments bring many more texts."""
-        found: list[int] = distinct(self.name[self.kind != Kind.OTHER], len(self.texts)).tolist()
-        return found
+        return Names(self.texts, distinct(self.name[self.kind != Kind.OTHER], len(self.texts)).tolist())
 
 
 @cache
