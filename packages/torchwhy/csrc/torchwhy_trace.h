@@ -1,4 +1,4 @@
-// The C interface of the library that scans trace files (torchwhy_trace): bytes in, columns out.
+// The C interface of the library that scans trace files (torchwhy_trace): bytes in, columns out, and who called whom.
 #ifndef TORCHWHY_TRACE_H
 #define TORCHWHY_TRACE_H
 
@@ -67,6 +67,20 @@ TORCHWHY_API int32_t torchwhy_trace_take(
     torchwhy_trace* trace, int32_t column, int64_t argument, void** data, int64_t* bytes);
 TORCHWHY_API void torchwhy_trace_release(void* data);
 TORCHWHY_API void torchwhy_trace_free(torchwhy_trace* trace);
+
+// Who called whom (trace/nesting.h). `rows` are `count` different places in the other arrays, each parent before its
+// children. Nothing is checked.
+// Writes the row around each of these rows, or -1; they are sorted by lane, start and falling length.
+TORCHWHY_API void torchwhy_trace_parents(
+    const int32_t* rows, int64_t count, const int32_t* lane, const int64_t* start, const int64_t* end, int64_t bleed,
+    int32_t* parent);
+// Writes the innermost wanted row around each, itself included, or -1.
+TORCHWHY_API void torchwhy_trace_nearest(
+    const int32_t* rows, int64_t count, const int32_t* parent, const uint8_t* wanted, int32_t* found);
+// Writes how many rows are around each.
+TORCHWHY_API void torchwhy_trace_around(const int32_t* rows, int64_t count, const int32_t* parent, int32_t* found);
+// Adds to `found` how many rows are inside each.
+TORCHWHY_API void torchwhy_trace_inside(const int32_t* rows, int64_t count, const int32_t* parent, int32_t* found);
 
 #ifdef __cplusplus
 }

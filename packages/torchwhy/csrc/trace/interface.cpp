@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "torchwhy_trace.h"
+#include "trace/nesting.h"
 #include "trace/scanner.h"
 
 struct torchwhy_trace {
@@ -71,7 +72,7 @@ Block* column_of(torchwhy::TraceScanner& scanner, int32_t column, std::size_t ar
 
 extern "C" {
 
-int32_t torchwhy_trace_abi_version(void) { return 2; }
+int32_t torchwhy_trace_abi_version(void) { return 3; }
 
 torchwhy_trace* torchwhy_trace_new(
     const char* const* names, const int32_t* kinds, int64_t count, const int64_t* limits) {
@@ -128,5 +129,24 @@ int32_t torchwhy_trace_take(torchwhy_trace* trace, int32_t column, int64_t argum
 void torchwhy_trace_release(void* data) { std::free(data); }
 
 void torchwhy_trace_free(torchwhy_trace* trace) { delete trace; }
+
+void torchwhy_trace_parents(
+    const int32_t* rows, int64_t count, const int32_t* lane, const int64_t* start, const int64_t* end, int64_t bleed,
+    int32_t* parent) {
+    torchwhy::find_parents(rows, count, lane, start, end, bleed, parent);
+}
+
+void torchwhy_trace_nearest(
+    const int32_t* rows, int64_t count, const int32_t* parent, const uint8_t* wanted, int32_t* found) {
+    torchwhy::find_nearest(rows, count, parent, wanted, found);
+}
+
+void torchwhy_trace_around(const int32_t* rows, int64_t count, const int32_t* parent, int32_t* found) {
+    torchwhy::count_around(rows, count, parent, found);
+}
+
+void torchwhy_trace_inside(const int32_t* rows, int64_t count, const int32_t* parent, int32_t* found) {
+    torchwhy::count_inside(rows, count, parent, found);
+}
 
 }  // extern "C"

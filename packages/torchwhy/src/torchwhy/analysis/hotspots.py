@@ -13,6 +13,7 @@ from torchwhy.trace.derived.kernel_kinds import kinds_of_work
 from torchwhy.trace.derived.labels import labels
 from torchwhy.trace.derived.modules import modules
 from torchwhy.trace.derived.ownership import own_line
+from torchwhy.trace.file.columns import numbered
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.kinds import kinds
@@ -121,11 +122,11 @@ def operator_times(trace: Trace) -> tuple[OperatorTime, ...]:
     whole = sum(one.spent for one in trace.derived(kinds_of_work)) if trace.has_gpu else int(spent.sum())
     if not whole:
         return ()
-    names, which = np.unique(events.name[rows], return_inverse=True)
-    total = np.bincount(which.reshape(-1), weights=spent, minlength=len(names)).astype(np.int64)
+    names, which = numbered(events.name[rows], len(events.texts))
+    total = np.bincount(which, weights=spent, minlength=len(names)).astype(np.int64)
     found = []
     for i in np.argsort(-total, kind="stable")[:_OPERATORS].tolist():
-        same = np.flatnonzero(which.reshape(-1) == i)
+        same = np.flatnonzero(which == i)
         longest = int(rows[same[np.argmax(spent[same])]])
         time = int(total[i])
         if time:

@@ -41,18 +41,17 @@ def run(form: str) -> int:
 
 
 def _facts() -> dict[str, str]:
-    from torchwhy import native_library, plugins
+    from torchwhy import plugins
     from torchwhy.rules.catalogue import all_rules, not_loaded
-    from torchwhy.trace.file.scan_native import available
+    from torchwhy.trace.file.scan_native import available, missing
 
-    _, why = native_library.load("torchwhy_trace", abi_version=2)
     others = [rule for rule in all_rules() if not rule.function.__module__.startswith("torchwhy.")]
     facts = {
         "torchwhy": version("torchwhy"),
         "Python": f"{platform.python_version()} on {sys.platform}",
         "PyTorch": _installed("torch") or "not installed: reads traces; recording needs pip install torch",
         "devices": _devices() if find_spec("torch") else "-",
-        "scanner of traces": "native" if available() else f"Python, slower: {why}",
+        "scanner of traces": "native" if available() else f"Python, slower: {missing}",
         "rules": f"{len(all_rules()) - len(others)} of torchwhy, {len(others)} of other packages",
         "vocabulary of": ", ".join(
             sorted(str(getattr(v, "library", v)) for v in plugins.offered(plugins.VOCABULARY)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -100,9 +101,9 @@ def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
             makers[step, made].append(i)
     found = []
     for (step, shape), places in makers.items():
-        reads = np.array(readers[step, shape], np.int64)
+        reads = readers[step, shape]
         for i, until in zip(places, [*places[1:], len(rows)], strict=True):
-            mine = reads[(reads > i) & (reads <= until)].tolist()
+            mine = reads[bisect_right(reads, i) : bisect_right(reads, until)]
             chain = [i]
             while mine and rowwise[mine[0]]:
                 chain.append(mine.pop(0))

@@ -42,13 +42,13 @@ def many_tiny_copies(
     events, copies = trace.events, trace.derived(transfers)
     issued = events.rows(Kind.RUNTIME)
     issued = issued[(trace.links.work_count[issued] > 0) & trace.in_steps(issued)]
-    place = np.full(len(events) + 1, -1, np.int64)
-    place[issued] = np.arange(len(issued))
+    place = np.zeros(len(events) + 1, np.int32)  # from 1
+    place[issued] = np.arange(1, len(issued) + 1)
     found: list[Int32] = []
     for way in ("HtoD", "DtoH"):
         small = copies.way(way) & (copies.bytes < largest) & (copies.bytes > 0) & (copies.launch >= 0)
         at = np.flatnonzero(small)
-        order = np.sort(place[copies.launch[at]])
+        order = np.sort(place[copies.launch[at]]) - 1
         order = order[order >= 0]
         ends = np.flatnonzero(np.diff(order, append=-2) != 1)
         starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends

@@ -93,9 +93,13 @@ def _grown(trace: Trace, program: ForwardPass, numbers: list[int], steps: int) -
     """What grows: layers that compute a growing prefix (True), and what goes over growing data (False)."""
     found = {True: _Growth(), False: _Growth()}
     events = trace.events
-    places = [np.flatnonzero(program.step == number) for number in numbers]
-    names = [events.name[program.rows[mine]] for mine in places]
-    if len(places) < steps or any(len(one) != len(names[0]) or (one != names[0]).any() for one in names[1:]):
+    order = np.argsort(program.step, kind="stable")
+    counts = np.bincount(program.step[program.step >= 0])
+    if len(numbers) < steps or (counts[numbers] != counts[numbers[0]]).any():
+        return found
+    places = order[len(order) - counts.sum() :].reshape(len(numbers), -1)  # one row for each step
+    names = events.name[program.rows[places]]
+    if (names != names[0]).any():
         return found
     first = program.rows[places[0]]
     tables, layers, scans = (events.are(meaning, first) for meaning in (TABLE_LOOKUP, LINEAR, SCANNING))
@@ -113,10 +117,10 @@ def _grown(trace: Trace, program: ForwardPass, numbers: list[int], steps: int) -
         if by and layers[k] and step == by:
             found[True].rows += [int(program.rows[mine[k]]) for mine in places]
         if scans[k] and step:
-            counts = [elements(one[0]) for one in taken]
+            amounts = [elements(one[0]) for one in taken]
             growth = found[False]
             growth.rows += [int(program.rows[mine[k]]) for mine in places]
-            growth.first, growth.last, growth.by = counts[0], counts[-1], counts[1] - counts[0]
+            growth.first, growth.last, growth.by = amounts[0], amounts[-1], amounts[1] - amounts[0]
     return found
 
 

@@ -48,6 +48,8 @@ def validation_each_step(trace: Trace, *, larger: float = 2.0, share: float = 0.
     program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
     updates = events.of(OPTIMIZER_STEP)
     updates = updates[events.begin_in(updates, window.start, window.end)]
+    if len(updates) < 2:
+        return
     made = np.zeros(len(events), np.bool_)
     made[trace.derived(autograd).forward] = True
     graph = trace.calls.sums(made.astype(np.int64))[program.rows] > 0
@@ -61,7 +63,7 @@ def validation_each_step(trace: Trace, *, larger: float = 2.0, share: float = 0.
             weights = set(_inputs(program, trained))
             same = [k for k in alone if len(program.shapes[k]) > 1 and program.shapes[k][1] in weights]
             found[i] = mine[(mine >= same[0]) & (mine <= same[-1]) & ~graph[mine]].tolist()
-    if len(updates) < 2 or len(found) < OFTEN * len(updates):
+    if len(found) < OFTEN * len(updates):
         return
     when = Intervals.union(
         [events.ts[program.rows[places[0]]] for places in found.values()],

@@ -48,5 +48,6 @@ def device_time(trace: Trace) -> DeviceTime:
 
 def _sum_at(rows: Int32, amounts: Int64, count: int) -> Int64:
     there = rows >= 0
-    found: Int64 = np.bincount(rows[there], weights=amounts[there], minlength=count).astype(np.int64)
+    found = np.zeros(count, np.int64)
+    np.add.at(found, rows[there], amounts[there])
     return found

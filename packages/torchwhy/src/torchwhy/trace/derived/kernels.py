@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.trace.derived.ownership import operators_of_work
-from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.file.columns import Flags, Int32, Int64, numbered_together
 from torchwhy.trace.meaning.arithmetic import operation_of
 from torchwhy.trace.meaning.kernels import OPERATIONS, KernelName, decode
 from torchwhy.trace.meaning.kinds import Kind
@@ -71,14 +71,14 @@ def kernel_names(trace: Trace) -> KernelNames:
     rows, operator = work[at], trace.derived(operators_of_work)[at]
     caller = np.where(operator >= 0, events.name[operator] if len(events) else operator, -1)
     exchanges = np.isin(rows, trace.exchanging)
-    kinds, which = np.unique(np.stack((events.name[rows], caller, exchanges)), axis=1, return_inverse=True)
+    kinds, which = numbered_together(events.name[rows], caller, exchanges)
     names = [
         _read(*(events.texts[i] if i >= 0 else "" for i in pair), exchanges=bool(exchange))
         for *pair, exchange in kinds.T.tolist()
     ]
     distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
     number = np.array([distinct[name] for name in names], np.int64)
-    return KernelNames(rows, operator, tuple(distinct), number[which.reshape(-1)] if len(names) else which.reshape(-1))
+    return KernelNames(rows, operator, tuple(distinct), number[which] if len(names) else which)
 
 
 @dataclass(frozen=True)

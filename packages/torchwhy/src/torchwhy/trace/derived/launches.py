@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.file.columns import Int32, Int64, numbered_together
 from torchwhy.trace.meaning.frames import CAPTURE_BEGIN_CALL, CAPTURE_END_CALL, CAPTURE_FUNCTION
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE, OCCUPANCY_QUERY
@@ -144,11 +144,10 @@ def launch_queues(trace: Trace) -> tuple[Queue, ...]:
     work, launch = links.work[known], links.launch[known]
     if not len(work):
         return ()
-    place = np.stack((devices_of(events, work), streams_of(events, work)))
-    streams, which = np.unique(place, axis=1, return_inverse=True)
+    streams, which = numbered_together(devices_of(events, work), streams_of(events, work))
     queues = []
     for i in range(streams.shape[1]):
-        here = which.reshape(-1) == i
+        here = which == i
         calls, first = np.unique(launch[here], return_index=True)  # work is sorted by start: the first of each launch
         starts = events.ts[work[here][first]]
         order = np.argsort(events.ts[calls], kind="stable")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from torchwhy.trace.file.columns import ABSENT, Int32, Int64
+from torchwhy.trace.file.columns import ABSENT, Int32, Int64, numbered_together
 from torchwhy.trace.meaning.kinds import Kind
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def memory_of(trace: Trace) -> tuple[Memory, ...]:
     kinds, devices = events.integers("Device Type", rows), events.integers("Device Id", rows)
     kinds = np.where(kinds == ABSENT, np.where(devices < 0, CPU, 1), kinds)
     devices = np.where(devices == ABSENT, -1, devices)
-    pairs, which = np.unique(np.stack((kinds, devices)), axis=1, return_inverse=True)
-    which = which.reshape(-1)
+    pairs, which = numbered_together(kinds, devices)
     return tuple(_memory(trace, int(pairs[0, i]), int(pairs[1, i]), rows[which == i]) for i in range(pairs.shape[1]))
 
 

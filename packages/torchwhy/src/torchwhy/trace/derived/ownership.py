@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.columns import Int32, numbered
 from torchwhy.trace.meaning.frames import LAUNCHER, code_of, line_of, own_frame
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
 from torchwhy.trace.model.trace import Trace
@@ -52,7 +52,7 @@ def own_frames(trace: Trace) -> Int32:
     """
     events = trace.events
     rows = np.concatenate((events.rows(Kind.PYTHON), events.borrowed(Kind.PYTHON)))
-    names, which = np.unique(events.name[rows], return_inverse=True)
+    names, which = numbered(events.name[rows], len(events.texts))
     code = np.array([code_of(events.texts[name]) if name >= 0 else "" for name in names.tolist()], np.str_)
     launcher = np.array([name >= 0 and LAUNCHER in events.texts[name] for name in names.tolist()], np.bool_)
     outside = np.zeros(len(events) + 1, np.bool_)  # what called the launcher; the last is for no event

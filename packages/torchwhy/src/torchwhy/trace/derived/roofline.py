@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchwhy.trace.derived.convolutions import convolution_output
 from torchwhy.trace.derived.device_peaks import used_peaks
 from torchwhy.trace.derived.flops import flops_of, moved_by
 from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.derived.shapes import WIDTH, dtypes, shapes, tensors, values
-from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.file.columns import Int32, Int64, numbered
 from torchwhy.trace.meaning.arithmetic import ATTENTION_IN_PARTS, CONVOLUTION_BACKWARD, FUSED_EXPERTS, operation_of
 from torchwhy.trace.meaning.kernels import kind_of_operation
 from torchwhy.trace.model.events import parse_list
@@ -90,16 +91,21 @@ def kinds_and_owners(trace: Trace) -> tuple[tuple[str, ...], Int32]:
             owner = np.where(around >= 0, around, owner)
             kinds[around >= 0] = kind
     operators, which = np.unique(owner, return_inverse=True)
-    own = np.array([_kind_of(trace, row) for row in operators.tolist()], object)[which.reshape(-1)]
+    own = _kinds_of(trace, operators)[which.reshape(-1)]
     computes = np.isin(kinds, PRODUCTS) & np.isin(own, PRODUCTS)  # convolutions computed as matrix products
     kinds[computes] = own[computes]
     return tuple(kinds.tolist()), owner.astype(np.int32)
 
 
-def _kind_of(trace: Trace, row: int) -> str:
-    if row < 0:
-        return ""
-    name = trace.name(row)
+def _kinds_of(trace: Trace, operators: Int32) -> npt.NDArray[np.object_]:
+    """What each operator computes, by its name; "" of -1."""
+    names, which = numbered(
+        np.where(operators >= 0, trace.events.name[operators], np.int32(-1)), len(trace.events.texts)
+    )
+    return np.array([_kind_of(trace.events.texts[name]) if name >= 0 else "" for name in names.tolist()], object)[which]
+
+
+def _kind_of(name: str) -> str:
     if ATTENTION_IN_PARTS.names(name):
         return "attention"
     return "MoE" if FUSED_EXPERTS.names(name) else kind_of_operation(operation_of(name)) if operation_of(name) else ""
@@ -114,7 +120,7 @@ def roofline_groups(trace: Trace) -> tuple[Group, ...]:
     if not len(at) or not events.has("Input Dims"):
         return ()
     operators, which = np.unique(owner[at], return_inverse=True)
-    own = np.array([_kind_of(trace, row) for row in operators.tolist()], object)[which.reshape(-1)]
+    own = _kinds_of(trace, operators)[which.reshape(-1)]
     counted = (own == "") | (own == kinds[at])
     at = at[counted]
     if not len(at):

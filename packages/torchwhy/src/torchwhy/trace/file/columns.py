@@ -6,12 +6,25 @@ Two scanners make them, the native one (csrc) and its slow specification in Pyth
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ABSENT", "ARGUMENTS", "Argument", "Columns", "Flags", "Floats", "Int32", "Int64", "Repairs", "distinct"]
+__all__ = [
+    "ABSENT",
+    "ARGUMENTS",
+    "Argument",
+    "Columns",
+    "Flags",
+    "Floats",
+    "Int32",
+    "Int64",
+    "Repairs",
+    "distinct",
+    "numbered",
+    "numbered_together",
+]
 
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -155,3 +168,29 @@ def distinct(indices: Int32, count: int) -> npt.NDArray[np.intp]:
     seen = np.zeros(count + 1, np.bool_)
     seen[indices] = True
     return np.flatnonzero(seen[:-1])
+
+
+def numbered(indices: Int32, count: int) -> tuple[npt.NDArray[np.intp], Int32]:
+    """The different values of indices from -1 to below `count`, ascending, and the place of each index among them.
+
+    What `np.unique` answers with `return_inverse`, by counting instead of sorting.
+    """
+    seen = np.zeros(count + 1, np.bool_)  # the first is of -1
+    seen[indices + np.int32(1)] = True
+    place = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(seen) - 1, place[indices + np.int32(1)]
+
+
+def numbered_together(*columns: npt.NDArray[np.integer[Any]] | Flags) -> tuple[Int64, npt.NDArray[np.intp]]:
+    """The different rows of some columns, ascending, and the place of each row among them.
+
+    What `np.unique(np.stack(columns), axis=1, return_inverse=True)` answers, ten times faster: one column of the result
+    for each different row.
+    """
+    order = np.lexsort(columns[::-1])
+    ordered = np.stack([column[order] for column in columns]).astype(np.int64)
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    place = np.empty(len(order), np.intp)
+    place[order] = np.cumsum(fresh) - 1
+    return ordered[:, fresh], place

@@ -14,7 +14,7 @@ from torchwhy.trace.file.columns import Argument, Columns, Repairs
 from torchwhy.trace.file.limits import LIMITS, Excess, Limits
 from torchwhy.trace.file.scan_python import Scanned
 
-__all__ = ["available", "scan_native"]
+__all__ = ["available", "library", "missing", "scan_native"]
 
 _int32, _int64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 SIGNATURES: Final = {
@@ -52,7 +52,7 @@ def _declare(found: ctypes.CDLL) -> None:
         getattr(found, name).restype = result
 
 
-library, _ = load("torchwhy_trace", abi_version=2)  # csrc/torchwhy_trace.h
+library, missing = load("torchwhy_trace", abi_version=3)  # csrc/torchwhy_trace.h
 if library is not None:
     _declare(library)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +12,8 @@ import numpy.typing as npt
 
 from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
 from torchwhy.trace.meaning.frames import without_line
-from torchwhy.trace.meaning.kinds import LONGEST_NAME, Kind, Meaning, kinds_of
+from torchwhy.trace.meaning.kinds import Kind, Meaning, kinds_of
+from torchwhy.trace.meaning.names import Names
 from torchwhy.trace.model.captured import Captured
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.lanes import Lane, lanes_of
@@ -94,9 +94,10 @@ class Events:
         Of equal starts the longer comes first; of equal times frames, annotations, operators, runtime calls, in this
         order, since that is who calls whom.
         """
-        if kinds not in self._by_kind:
-            self._by_kind[kinds] = self._sorted(kinds)
-        return self._by_kind[kinds]
+        there = tuple(kind for kind in sorted(set(kinds)) if self.count_by_kind[kind])
+        if there not in self._by_kind:
+            self._by_kind[there] = self._sorted(there)
+        return self._by_kind[there]
 
     @cached_property
     def count_by_kind(self) -> npt.NDArray[np.intp]:
@@ -124,7 +125,7 @@ class Events:
         """Whether each of these rows means this."""
         chosen = np.asarray(rows, np.int32)
         found: npt.NDArray[np.bool_] = self._names_matching(meaning.pattern)[self.name[chosen]]
-        return found & np.isin(self.kind[chosen], meaning.kinds)
+        return found & _among(meaning.kinds)[self.kind[chosen]]
 
     def any_of(self, meaning: Meaning) -> bool:
         """Whether any event means this."""
@@ -132,20 +133,18 @@ class Events:
 
     def _find(self, pattern: str, *kinds: Kind) -> Int32:
         """Rows of these kinds whose name matches a regular expression from its beginning, by start."""
-        rows = self.rows(*kinds)
-        if not len(rows):
-            return rows
         wanted = self._names_matching(pattern)
+        if not wanted.any():  # most meanings occur in few traces, and looking at every row takes time
+            return np.empty(0, np.int32)
+        rows = self.rows(*kinds)
         found: Int32 = rows[wanted[self.name[rows]]]
         return found
 
     def _names_matching(self, pattern: str) -> npt.NDArray[np.bool_]:
         """Whether each text matches a regular expression from its beginning; one more entry for "no name"."""
         if pattern not in self._matches:
-            matches = re.compile(pattern).match
             found = np.zeros(len(self.texts) + 1, np.bool_)
-            for i in self._names:
-                found[i] = matches(self.texts[i][:LONGEST_NAME]) is not None
+            found[self._names.matching(pattern)] = True
             self._matches[pattern] = found
         return self._matches[pattern]
 
@@ -200,9 +199,7 @@ class Events:
         return result
 
     def _sorted(self, kinds: tuple[Kind, ...]) -> Int32:
-        chosen = np.zeros(max(Kind) + 1, np.bool_)
-        chosen[list(kinds)] = True
-        rows = np.flatnonzero(chosen[self.kind[: self.recorded]]).astype(np.int32)
+        rows = np.flatnonzero(_among(kinds)[self.kind[: self.recorded]]).astype(np.int32)
         rows = rows[np.argsort(self.ts[rows], kind="stable")]
         times = self.ts[rows]
         tied = np.zeros(len(rows) + 1, np.bool_)
@@ -218,12 +215,15 @@ class Events:
 
         They are the first of their thread, each inside the one before, and all begin with the recording.
         """
+        if not self.has("Python id"):  # other exporters note no frames but those that begin
+            return
+        numbered = np.zeros(len(self), np.bool_)
+        numbered[self.arguments["Python id"].rows] = True
         rows = self.rows(Kind.PYTHON)
-        rows = rows[self.integers("Python id", rows) != ABSENT]  # other exporters note no frames but those that begin
+        rows = rows[numbered[rows]]
         if not len(rows):
             return
-        began = self.ts[rows] - self.ts[rows[0]] < BEGINNING_NS
-        early = rows[: int(np.argmin(began)) if not began.all() else len(rows)]
+        early = rows[: int(np.searchsorted(self.ts[rows], self.ts[rows[0]] + BEGINNING_NS))]
         self.texts, self.name = list(self.texts), self.name.copy()
         known: dict[str, int] = {}
         for lane in np.unique(self.lane[early]).tolist():
@@ -240,6 +240,11 @@ class Events:
 
     def _drop_damaged(self) -> Damage:
         real = self.kind != Kind.OTHER
+        times, lengths = self.ts[real], self.dur[real]
+        if not len(times) or (
+            times.min() > 0 and times.max() - times.min() <= DAY and lengths.min() >= 0 and lengths.max() <= DAY
+        ):
+            return Damage()  # as almost always
         lost = real & (self.ts == ABSENT)
         negative = real & (self.dur < 0)
         absurd = real & (self.dur > DAY)
@@ -269,10 +274,17 @@ class Events:
         return {}
 
     @cached_property
-    def _names(self) -> list[int]:
+    def _names(self) -> Names:
         """Texts that are names of events: few, where arguments bring many more texts."""
-        found: list[int] = distinct(self.name[self.kind != Kind.OTHER], len(self.texts)).tolist()
-        return found
+        return Names(self.texts, distinct(self.name[self.kind != Kind.OTHER], len(self.texts)).tolist())
+
+
+@cache
+def _among(kinds: tuple[Kind, ...]) -> npt.NDArray[np.bool_]:
+    """Whether each kind is one of some."""
+    found = np.zeros(max(Kind) + 1, np.bool_)
+    found[list(kinds)] = True
+    return found
 
 
 def _unified(arguments: dict[str, Argument]) -> dict[str, Argument]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchwhy.trace.file.columns import Flags, Int32
+from torchwhy.trace.file.columns import Flags, Int32, numbered_together
 from torchwhy.trace.meaning.communication import (
     COMMUNICATION_KERNEL,
     EXCHANGE,
@@ -78,9 +78,7 @@ def _several_ranks(events: Events, info: Info, exchanging: Flags) -> bool:
 
 def _behaving(events: Events, links: Links, info: Info, kernels: Int32, perhaps: Flags, exchanging: Flags) -> Flags:
     """Which kernels behave as those that wait for other ranks; all launches of one name are judged together."""
-    lanes = np.stack((devices_of(events, kernels), streams_of(events, kernels)), axis=1)
-    _, lane = np.unique(lanes, axis=0, return_inverse=True)
-    lane = lane.reshape(-1)
+    _, lane = numbered_together(devices_of(events, kernels), streams_of(events, kernels))
     computing = np.unique(lane[~perhaps & ~exchanging])
     found = np.zeros(len(kernels), np.bool_)
     for name in np.unique(events.name[kernels[perhaps]]).tolist():

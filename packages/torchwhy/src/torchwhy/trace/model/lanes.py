@@ -27,10 +27,12 @@ def lanes_of(columns: Columns) -> tuple[Int32, list[Lane]]:
     """Number the pairs of pid and tid that occur."""
     texts, count = columns.texts, len(columns.texts)
     pids, tids = distinct(columns.pid, count), distinct(columns.tid, count)
-    place_pid, place_tid = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
-    place_pid[pids], place_tid[tids] = np.arange(1, len(pids) + 1), np.arange(1, len(tids) + 1)
-    pair = place_pid[columns.pid] * (len(tids) + 1) + place_tid[columns.tid]  # 0 is "missing" of each
     space = (len(pids) + 1) * (len(tids) + 1)
+    small = np.dtype(np.int32 if space <= np.iinfo(np.int32).max else np.int64)
+    place_pid, place_tid = np.zeros(count + 1, small), np.zeros(count + 1, small)
+    place_pid[pids], place_tid[tids] = np.arange(1, len(pids) + 1), np.arange(1, len(tids) + 1)
+    place_pid *= len(tids) + 1
+    pair = place_pid[columns.pid] + place_tid[columns.tid]  # 0 is "missing" of each
     if space <= 4 * len(pair) + 1024:
         seen = np.zeros(space, np.bool_)
         seen[pair] = True

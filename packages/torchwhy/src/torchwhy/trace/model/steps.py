@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class Step:
         """The label or call that repeats, of an inferred step."""
         return mark_of(self.name)[0]
 
-    @property
+    @cached_property
     def phase(self) -> str:
         """What a step of an inference server does, such as "prefill" or "decode"; "" for other steps.
 
@@ -64,11 +65,14 @@ class Step:
 
 def main_phase(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Return the steps of the phase that takes the most time: all, unless a server announced them."""
+    phases = [step.phase for step in steps]
+    if len(set(phases)) < 2:
+        return steps
     times: dict[str, int] = {}
-    for step in steps:
-        times[step.phase] = times.get(step.phase, 0) + step.duration
-    main = max(times, key=lambda name: times[name], default="")
-    return tuple(step for step in steps if step.phase == main)
+    for step, name in zip(steps, phases, strict=True):
+        times[name] = times.get(name, 0) + step.duration
+    main = max(times, key=lambda name: times[name])
+    return tuple(step for step, name in zip(steps, phases, strict=True) if name == main)
 
 
 def find_steps(events: Events, tree: Tree, links: Links) -> tuple[Step, ...]:
@@ -124,9 +128,10 @@ def _with_device(spans: list[Span], events: Events, links: Links, *, inferred: b
     order = np.argsort(times, kind="stable")
     times, ends = times[order], events.end[links.work[launched]][order]
     steps = []
-    for span in spans:
-        low, high = np.searchsorted(times, [span.start, span.end])
-        last = int(ends[low:high].max()) if high > low else span.end
-        device_end = max(span.end, last)
+    first, behind = (
+        np.searchsorted(times, [getattr(span, side) for span in spans]).tolist() for side in ("start", "end")
+    )
+    for span, low, high in zip(spans, first, behind, strict=True):
+        device_end = max(span.end, int(ends[low:high].max())) if high > low else span.end
         steps.append(Step(span.name, span.row, span.lane, span.start, span.end, device_end, inferred))
     return tuple(steps)

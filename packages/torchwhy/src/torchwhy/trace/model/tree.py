@@ -10,13 +10,14 @@ import numpy as np
 
 from torchwhy.trace.file.columns import Flags, Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.model import nesting as nesting_plain
+from torchwhy.trace.model import nesting_native
 from torchwhy.trace.model.captured import Nested
 from torchwhy.trace.model.events import Events
 
 __all__ = ["BLEED", "Tree"]
 
-PEELED: Final = 3
-"""Levels of nesting that are looked for one by one before all that is left is searched at once."""
+nesting = nesting_native if nesting_native.available() else nesting_plain
 
 BLEED: Final = 1000
 """A child may end so many nanoseconds after its parent: clocks were once read in whole microseconds."""
@@ -49,10 +50,7 @@ class Tree:
             rows = rows[np.argsort(events.lane[rows].astype(small), kind="stable")]
         self.rows: Int32 = rows
         self.nested: Int32 = rows if borrowed is None else self._with(borrowed)
-        self.parent: Int32 = np.full(len(events), -1, np.int32)
-        if len(rows):
-            above = _above(events.lane[rows], events.ts[rows], events.end[rows])
-            self.parent[rows] = np.where(above >= 0, rows[np.maximum(above, 0)], -1)
+        self.parent: Int32 = nesting.parents(rows, events.lane, events.ts, events.end, BLEED)
         if borrowed is not None:
             self.parent[borrowed.rows] = borrowed.parent
 
@@ -96,25 +94,14 @@ class Tree:
     @cached_property
     def depth(self) -> Int32:
         """How many events are around each row; 0 for outermost ones."""
-        depth = (self.parent >= 0).astype(np.int32)
-        rows, above = self.nested, self.parent.copy()
-        while len(rows := rows[above[rows] >= 0]):  # twice as far in each round
-            target = above[rows]
-            depth[rows], above[rows] = depth[rows] + depth[target], above[target]
-        return depth
+        found: Int32 = nesting.around(self.nested, self.parent)
+        return found
 
     @cached_property
     def sizes(self) -> Int32:
         """How many events are inside each row, at any depth."""
-        sizes = np.zeros(len(self.parent), np.int32)
-        rows, above = self.nested, self.parent.copy()
-        count = np.zeros(len(sizes), np.int64)
-        count[rows] = 1
-        while len(rows := rows[above[rows] >= 0]):  # counted over twice as many generations in each round
-            count += np.bincount(above[rows], weights=count[rows], minlength=len(count)).astype(np.int64)
-            above[rows] = above[above[rows]]
-        sizes[self.nested] = count[self.nested] - 1
-        return sizes
+        found: Int32 = nesting.inside(self.nested, self.parent)
+        return found
 
     @cached_property
     def self_time(self) -> Int64:
@@ -134,15 +121,7 @@ class Tree:
         Args:
             wanted: one flag per row of the trace; rows outside the tree never count.
         """
-        found = np.full(len(self.parent), -1, np.int32)
-        found[self.nested] = np.where(wanted[self.nested], self.nested, self.parent[self.nested])
-        settled = np.zeros(len(found) + 1, np.bool_)  # the last entry answers for -1
-        settled[self.nested] = wanted[self.nested]
-        settled[-1] = True
-        open_ = self.nested[~settled[found[self.nested]]]
-        while len(open_):  # all jump at once, over twice the distance each time
-            found[open_] = found[found[open_]]
-            open_ = open_[~settled[found[open_]]]
+        found: Int32 = nesting.nearest(self.nested, self.parent, wanted)
         return found
 
     def within(self, rows: Int32, outer: Int32) -> Flags:
@@ -162,8 +141,8 @@ class Tree:
         """
         before = np.concatenate(([0], np.cumsum(amounts[self.nested])))
         found = np.zeros(len(self.parent), np.int64)
-        first = np.arange(len(self.nested))
-        found[self.nested] = before[first + self.sizes[self.nested] + 1] - before[first]
+        behind = np.arange(1, len(before)) + self.sizes[self.nested]
+        found[self.nested] = before[behind] - before[:-1]
         return found
 
     def outermost_of_name(self, rows: Int32) -> Int32:
@@ -196,49 +175,3 @@ class Tree:
         place = np.full(len(self.parent), -1, np.int32)
         place[self.nested] = np.arange(len(self.nested), dtype=np.int32)
         return place
-
-
-def _above(lane: Int32, start: Int64, end: Int64) -> Int64:
-    """For events sorted by lane, start and falling length: the position of the innermost one around each, or -1.
-
-    The one before is the first guess. Where it doesn't reach around, neither does anything it reached past, so its own
-    guess is the next one to try: all events jump at once, over twice the distance each time.
-    """
-    guess = np.arange(-1, len(start) - 1, dtype=np.int64)
-    _shorten(guess, lane, start, end)
-    open_ = np.flatnonzero(guess >= 0)
-    while len(open_):
-        other = guess[open_]
-        candidate = np.maximum(other, 0)
-        elsewhere = (other < 0) | (lane[candidate] != lane[open_])
-        guess[open_[elsewhere]] = -1
-        open_, candidate = open_[~elsewhere], candidate[~elsewhere]
-        # An event of no length belongs to one that ends where it stands only if that one began before.
-        past = (end[candidate] + BLEED < end[open_]) | (end[candidate] <= start[open_])
-        open_, candidate = open_[past], candidate[past]
-        guess[open_] = guess[candidate]
-    return guess
-
-
-def _shorten(guess: Int64, lane: Int32, start: Int64, end: Int64) -> None:
-    """Make better first guesses for long rows of events one after another, as under the annotation of a loop.
-
-    Where nothing before in its group reaches beyond the start of an event, nothing but the group's owner can be around
-    it. What is left belongs to the groups of those found so. The groups at first are the lanes, owned by nobody.
-    """
-    if not len(start):
-        return
-    rows, owner = np.arange(len(start)), np.full(len(start), -1)
-    begins = np.concatenate(([True], lane[1:] != lane[:-1]))
-    low, span = int(start.min()), int(end.max()) - int(start.min()) + 1
-    for _ in range(PEELED):
-        group = np.cumsum(begins) - 1
-        if not len(rows) or (int(group[-1]) + 1) * span > np.iinfo(np.int64).max:
-            return
-        before = group * span - low  # sets each group's times behind those of the group before
-        reach = np.maximum.accumulate(before + end[rows])
-        alone = np.concatenate(([True], reach[:-1] <= (before + start[rows])[1:]))
-        guess[rows[alone]] = owner[alone]
-        last = np.maximum.accumulate(np.where(alone, np.arange(len(rows)), 0))
-        rows, owner = rows[~alone], rows[last][~alone]
-        begins = np.concatenate(([True], owner[1:] != owner[:-1]))[: len(rows)]
