@@ -202,7 +202,7 @@ def _repeats(calls: list[int], before: int, at: int) -> bool:
     """
     count = at - before
     if count == 1:
-        return at >= 2 and calls[at - 2] == calls[at]  # noqa: PLR2004
+        return at >= 2 and calls[at - 2] == calls[at]
     return count > 0 and calls[before:at] == calls[at : at + count]
 
 

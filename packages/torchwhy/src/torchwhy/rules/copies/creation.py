@@ -10,8 +10,8 @@ from torchwhy.finding import Finding
 from torchwhy.rules.copies.transfers import transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.rules.stake import replay
 from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.derived.shapes import elements, shapes
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind

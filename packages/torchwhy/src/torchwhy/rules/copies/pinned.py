@@ -17,8 +17,8 @@ from torchwhy.rules.copies.transfers import (
 )
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.rules.stake import replay
 from torchwhy.trace.derived.device_peaks import data_sheet
+from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.file.columns import Flags, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER
 from torchwhy.trace.model.intervals import Intervals

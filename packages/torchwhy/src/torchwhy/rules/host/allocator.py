@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import numpy as np
-
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule

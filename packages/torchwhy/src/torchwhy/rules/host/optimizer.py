@@ -10,9 +10,9 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.rules.stake import replay
 from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.launches import kernel_launches
+from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
