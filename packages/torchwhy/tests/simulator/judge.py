@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.simulator.chrome import write, write_job
 from tests.simulator.faults import FAULTS
 from tests.simulator.program import RESOURCES, Program, draw
-from tests.simulator.run import Run, saving, saving_of_resource, simulate
+from tests.simulator.run import Run, saving, saving_from_start, saving_of_resource, simulate
 from torchwhy.loading.job import load_job
 from torchwhy.loading.read import read_trace
 from torchwhy.report.trace_report import TraceReport, describe
@@ -109,6 +109,8 @@ class Judged:
         saves: part of the time that is saved without it.
         most: the same without all that the finding speaks of: a finding on stretches in which two faults take time has
             the time of both at stake. And where workers that nothing waits for yet limit what is saved, without them.
+            Or, if that is more, the part saved from the program's start: less may be queued when recording starts
+            without the fault, so that the recorded steps hold more of what a queue hid before.
         place: of the first finding that concerns it, from 1; 0: there is none.
         slug: of the finding whose fix takes it out, of several the one with the most at stake.
         stake: what that finding has at stake, as a part of the same time.
@@ -212,7 +214,7 @@ def _most_saved(program: Program, fault: str, said: tuple[str, float, str], save
     if UNSEEN in program.planted and UNSEEN not in together and saving(program, UNSEEN) < FREE * time:
         seen = program.without(UNSEEN)
         most = max(most, saving(seen, *together) / simulate(seen).time)
-    return most
+    return max(most, saving_from_start(program, *together))
 
 
 def _job_findings(run: Run, folder: Path) -> list[tuple[str, float, str]]:

@@ -168,6 +168,15 @@ def saving(program: Program, *faults: str) -> int:
     return simulate(program).time - simulate(program.without(*faults)).time
 
 
+def saving_from_start(program: Program, *faults: str) -> float:
+    """The part of the time from the program's start to the end of the recorded steps that is saved without faults."""
+    with_faults, without = (
+        max(run.completion(WARM_UP + program.steps - 1, rank) for rank in range(program.ranks))
+        for run in (simulate(program), simulate(program.without(*faults)))
+    )
+    return 1 - without / with_faults
+
+
 def saving_of_resource(program: Program, resource: str) -> int:
     """The same if a resource were free, on the rank whose trace is judged: that of others doesn't limit it here.
 

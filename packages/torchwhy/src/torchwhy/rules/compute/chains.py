@@ -33,7 +33,7 @@ UPDATING: Final = OPTIMIZER_STEP | FOREACH | ACCUMULATE_GRADIENT
     "D10",
     "elementwise-chain",
     source="adjacent elementwise kernels, as fusion opportunities in TraceLens; 3 in a row, 10% of the window",
-    frees="device",
+    frees="all",
 )
 def elementwise_chain(
     trace: Trace, *, length: float = 3, share: float = 0.1, shortest_us: float = 2, elements_at_least: float = 16384
@@ -43,9 +43,9 @@ def elementwise_chain(
     Sees: on the device, three or more of PyTorch's elementwise, reduction, softmax or normalization kernels in a row on
     a stream; on a machine without GPU, three or more elementwise operators in a row on tensors of 16384 elements or
     more (needs `record_shapes=True`). Each must take tensors of as many elements as the one before, where shapes are
-    recorded. Where calls repeat in the same order they may be independent of each other: each round is a run then. Counted
-    is what remains when the longest of each run is kept, from 10% of the kernels' time (on the CPU, of the window) on.
-    Optimizers and the accumulation of gradients are left out.
+    recorded. Where calls repeat in the same order they may be independent of each other: each round is a run then.
+    Counted is what remains when the longest of each run is kept, from 10% of the kernels' time (on the CPU, of the
+    window) on. Optimizers and the accumulation of gradients are left out.
 
     Costs: such a kernel takes as long as its tensors take to be read and written; fused, intermediate tensors never
     leave the registers.
@@ -95,6 +95,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
         "of it (F.layer_norm, F.gelu, torch.addcmul).",
         linked=False,
         part=saved / int(spent.sum()),
+        calls=1 - count / len(at),
     )
 
 

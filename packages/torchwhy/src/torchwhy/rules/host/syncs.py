@@ -141,8 +141,8 @@ def _around(trace: Trace, rows: Int32, reason: str) -> Intervals:
     """The operators that read the numbers waited for: without the wait there is nothing to read."""
     events = trace.events
     reading = events.of(NUMBER_READ) if reason == "item" else rows[:0]
-    inside = np.searchsorted(np.sort(events.ts[rows]), events.end[reading])
-    inside = inside > np.searchsorted(np.sort(events.ts[rows]), events.ts[reading])
+    waits = np.sort(events.ts[rows])
+    inside = np.searchsorted(waits, events.end[reading]) > np.searchsorted(waits, events.ts[reading])
     found: Intervals = events.times_of(reading[inside])
     return found
 

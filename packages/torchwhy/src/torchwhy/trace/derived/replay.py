@@ -100,8 +100,8 @@ class Replay:
             starts, ends = np.append(starts, room.starts), np.append(ends, room.ends)
             room = NOTHING
         # A device with less work changes from one piece to the next less often.
-        after = device.overlap(self.switches.starts - 1, self.switches.starts) > 0
-        device = device | Intervals(self.switches.starts[after], self.switches.ends[after])
+        spared = device.overlap(self.switches.starts - 1, self.switches.starts) > 0
+        device = device | Intervals(self.switches.starts[spared], self.switches.ends[spared])
         order = np.argsort(ends, kind="stable")
         starts, ends = (times[order][ends[order] > start] for times in (starts, ends))
         starts = np.append(np.maximum(starts, start), max(self.host_end, start))
@@ -126,7 +126,8 @@ class Replay:
 
     def _device(self, moments: Int64) -> Int64:
         """How long the device had something to do up to some moments."""
-        return moments - self.driven.covered_before(moments)
+        found: Int64 = moments - self.driven.covered_before(moments)
+        return found
 
     def _lengths(
         self,
