@@ -14,7 +14,7 @@ import numpy as np
 
 from torchwhy.trace.derived.gaps import Cause, idle_gaps
 from torchwhy.trace.derived.host_activity import batch_waits
-from torchwhy.trace.derived.idle import START_NS, closing_wait
+from torchwhy.trace.derived.idle import SWITCH_NS, closing_wait
 from torchwhy.trace.derived.launches import lost_launches
 from torchwhy.trace.derived.waits import device_waits, finishing_waits
 from torchwhy.trace.file.columns import Flags, Int32, Int64
@@ -37,6 +37,9 @@ PARTS: Final = 4096
 
 LATE: Final = 0.02
 """A batch is late where the program would take longer by this part if it waited for each as long."""
+
+WORKERS: Final = 8
+"""So many workers of a loader are usual at most."""
 
 NOTHING: Final = Intervals.union([], [])
 
@@ -207,9 +210,10 @@ def _launches(trace: Trace, driven: Intervals, waits: Intervals) -> tuple[Int64,
     at = at[(events.ts[links.work[at]] < window.end) & (events.ts[links.launch[at]] >= window.start)]
     call, begun = links.launch[at], events.ts[links.work[at]]
     issued = np.minimum(_issued(trace, waits, call), begun)
-    idle = np.isin(begun, driven.ends)
-    usual = int(np.median((begun - issued)[idle])) if idle.any() else START_NS
-    delay = np.where(idle, begun - issued, np.minimum(begun - issued, min(usual, START_NS)))
+    gaps = trace.derived(idle_gaps)
+    behind = gaps.of(Cause.DEVICE) & np.isin(gaps.starts, driven.ends)  # an idle device that takes long to begin
+    idle = np.isin(begun, np.concatenate((driven.ends, gaps.ends[behind])))
+    delay = np.where(idle, begun - issued, np.minimum(begun - issued, SWITCH_NS))
     order = np.argsort(issued, kind="stable")
     issued, delay, begun = issued[order], delay[order], begun[order]
     if not len(issued):
@@ -226,17 +230,18 @@ def _launches(trace: Trace, driven: Intervals, waits: Intervals) -> tuple[Int64,
 
 
 def _late_batches(trace: Trace) -> Intervals:
-    """When the host waited for batches of workers, if it did so in every second step: they load all the time then.
+    """When the host waited for batches of workers that load all the time.
 
-    A wait counts where it leaves the device idle for most of it.
+    Workers that begin together are done together: of as many batches as there are workers, one may be waited for. A
+    wait counts where the device is idle for most of it.
     """
     batches = trace.derived(batch_waits) - trace.events.times_of(trace.events.of(LOADED_IN_PROCESS))
     batches = batches.clip(trace.window.start, trace.window.end)
     idle = trace.derived(idle_gaps).intervals(Cause.HOST).overlap(batches.starts, batches.ends)
-    late = (2 * idle >= batches.lengths) & (
-        batches.lengths * len(batches) >= LATE * (trace.window.end - trace.window.start)
-    )
-    if 2 * np.count_nonzero(late) < len(batches):
+    least = LATE * (trace.window.end - trace.window.start) / max(len(batches), 1)
+    late = (2 * idle >= batches.lengths) & (batches.lengths >= least)
+    count = np.count_nonzero(late)
+    if count < 2 or WORKERS * count < len(batches):  # noqa: PLR2004
         return NOTHING
     return Intervals(batches.starts[late], batches.ends[late])
 
