@@ -241,7 +241,7 @@ def _late_batches(trace: Trace) -> Intervals:
     least = LATE * (trace.window.end - trace.window.start) / max(len(batches), 1)
     late = (2 * idle >= batches.lengths) & (batches.lengths >= least)
     count = np.count_nonzero(late)
-    if count < 2 or WORKERS * count < len(batches):  # noqa: PLR2004
+    if count < 2 or WORKERS * count < len(batches):
         return NOTHING
     return Intervals(batches.starts[late], batches.ends[late])
 
