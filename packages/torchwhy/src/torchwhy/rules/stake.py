@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.derived.gaps import giant_gap
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.model.intervals import Intervals
 
@@ -58,6 +59,8 @@ def _all(trace: Trace, when: Intervals, part: float) -> float:
 
 
 def _host(trace: Trace, when: Intervals, part: float) -> float:
+    if trace.derived(recorded).worked:  # a device whose work isn't in the trace may have been busy meanwhile
+        return 0.0
     return trace.derived(replay).saved(host=when, host_part=part) if trace.has_gpu else _all(trace, when, part)
 
 

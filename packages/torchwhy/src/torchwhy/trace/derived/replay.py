@@ -200,7 +200,8 @@ def _issued(trace: Trace, waits: Intervals, calls: Int32) -> Int64:
     """When the host had done its part of some launches: those that wait for their work when they begin to wait."""
     events = trace.events
     waiting = waits.overlap(events.ts[calls], events.end[calls]) > 0
-    return np.where(waiting, events.ts[calls], events.end[calls])
+    found: Int64 = np.where(waiting, events.ts[calls], events.end[calls])
+    return found
 
 
 def _launches(trace: Trace, driven: Intervals, waits: Intervals) -> tuple[Int64, Int64, Int64]:
