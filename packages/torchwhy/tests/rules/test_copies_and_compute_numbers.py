@@ -20,10 +20,13 @@ def only(slug, story, **thresholds):
 @pytest.mark.parametrize(
     ("slug", "story", "time_us"),
     [
-        ("pageable-copy", copies.batches_from_pageable_memory, 4 * 200),
-        ("transfer-share", copies.an_eighth_of_the_time_in_copies, 4 * 130),
+        # From pinned memory 2 MB take 80 us at 25 GB/s.
+        ("pageable-copy", copies.batches_from_pageable_memory, 4 * (200 - 80)),
+        # The kernel begins at 180 us; without the copy 5 us after its launch, which returns at 63 us.
+        ("transfer-share", copies.an_eighth_of_the_time_in_copies, 4 * (180 - 68)),
         ("sync-copy", copies.the_waiting_call_of_rocm, 4 * 170),
-        ("device-ping-pong", copies.to_the_host_and_back, 4 * 2 * 60),
+        # Without the copies the kernels wait for their launches for 15 us.
+        ("device-ping-pong", copies.to_the_host_and_back, 4 * (2 * 60 - 15)),
         ("hidden-dtod-before-gemm", copies.a_bias_of_a_compiled_product, 0),
         ("out-of-place-clone", copies.masked_fill_copies_its_input, 4 * 100),
         ("dtod-volume", copies.much_is_concatenated, 4 * 200),
@@ -33,10 +36,10 @@ def only(slug, story, **thresholds):
         ("tf32-not-16bit", products.products_in_tf32, 4 * 800 / 2),
         # 19.5 TFLOPS in float64 on an A100, 156 in TF32.
         ("fp64", products.products_in_double, 4 * 300 * 7 / 8),
-        # Without shapes: half of both products' 180 us remains.
-        ("unfused-attention", products.by_hand, 4 * (3 * 90 - 180 / 2)),
+        # Without shapes: half of both products' 180 us remains; and a third of 4 us between the kernels.
+        ("unfused-attention", products.by_hand, 4 * (3 * 90 + 4) * 2 / 3),
         ("elementwise-chain", kernels.add_multiply_activate, 4 * 400),
-        ("elementwise-chain", kernels.add_multiply_tanh_on_the_cpu, 3 * 2 * 190),
+        ("elementwise-chain", kernels.add_multiply_tanh_on_the_cpu, 3 * 3 * 190),
         ("small-grid", kernels.a_quarter_of_the_multiprocessors, 4 * 900 * 0.75),
         ("recompute-share", kernels.a_layer_computed_twice, 0),
         ("streams-serial", kernels.one_stream_after_the_other, 4 * 400),
@@ -55,11 +58,11 @@ def test_time_at_stake(slug, story, time_us):
 
 
 def test_copies_under_kernels_are_not_counted():
-    """Half of each copy runs beside a kernel."""
+    """Half of each copy runs beside a kernel, and of the other one 20 us are left of what pinned memory saves."""
     story = copies.batches_from_pageable_memory()
     for i in range(4):
         story.kernel(copies.GEMM, 1000 * i + 150, 100, launch_at=1000 * i + 30, stream=9)
-    assert only("pageable-copy", story).time_us == pytest.approx(4 * 100)
+    assert only("pageable-copy", story).time_us == pytest.approx(4 * 20)
 
 
 def test_pinning_is_advised_where_the_program_needs_it():
@@ -122,7 +125,7 @@ def test_an_exporter_that_names_every_copy_memcpy():
         if event["cat"] == "gpu_memcpy":
             event["name"] = "Memcpy"
             event["args"] |= {"copy kind": "HtoD", "src kind": "Pageable", "dst kind": "Device"}
-    assert only("pageable-copy", story).time_us == pytest.approx(4 * 200)
+    assert only("pageable-copy", story).time_us == pytest.approx(4 * (200 - 80))
 
 
 @pytest.mark.parametrize(("name", "pageable"), [("M2D (MEMORY(Unknown) -> DEVICE)", 1), ("H2D (HOST -> DEVICE)", 0)])
@@ -130,7 +133,7 @@ def test_intels_names_of_copies(name, pageable):
     """M is memory the driver doesn't know; H it has allocated itself."""
     story = copies.copying(name, 2_000_000, 200)
     assert len(list(find_rule("pageable-copy").check(story.trace()))) == pageable
-    assert only("transfer-share", story).time_us == pytest.approx(4 * 200)
+    assert only("transfer-share", story).time_us == pytest.approx(4 * (250 - 68))
 
 
 def test_only_kernels_with_a_share_of_their_own_count_as_small():
@@ -316,7 +319,7 @@ def test_attention_costs_its_backward_pass_too(gpu, forward, backward):
 def test_a_backward_pass_that_nothing_ties_to_attention_is_not_counted(gpu, forward):
     kept = 180 / 2 if gpu else 0
     found = only("unfused-attention", trained_attention(gpu, numbered=False))
-    assert found.time_us == pytest.approx(4 * (forward - kept))
+    assert found.time_us == pytest.approx(4 * (forward - kept), rel=0.02)  # between kernels a device takes a moment
 
 
 @pytest.mark.parametrize(("long", "short", "advised"), [("float", "double", False), ("double", "float", True)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 LAUNCH_LATENCY = 3_000
 """From the issue of a launch until work begins on an idle stream."""
@@ -235,6 +235,8 @@ class Machine:
         issue = self.now + int(duration * ISSUED_AT)
         labels = tuple(event.external for event in stack if event.cat == "user_annotation")
         issued = [work.again(0 if work.resource in self.free else work.duration) for work in call.work]
+        if "communication" in self.free:
+            issued = [replace(work, collective=None) for work in issued]
         for work in issued:
             work.issued, work.correlation, work.external, work.annotations = issue, correlation, around, labels
             before = self._last.get(work.stream)

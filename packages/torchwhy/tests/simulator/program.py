@@ -42,8 +42,8 @@ class Program:
     recording: Recording = field(default_factory=Recording)
     ranks: int = 1
 
-    def without(self, fault: str) -> Program:
-        return replace(self, active=self.active - {fault})
+    def without(self, *faults: str) -> Program:
+        return replace(self, active=self.active - {*faults})
 
     def with_free(self, resource: str) -> Program:
         return replace(self, free=self.free | {resource})

@@ -36,8 +36,16 @@ class Run:
     @cached_property
     def time(self) -> int:
         """How long the recorded steps take, from the completion of the step before them, on the slowest rank."""
+        return max(self._time(rank) for rank in range(len(self.machines)))
+
+    @property
+    def own_time(self) -> int:
+        """The same on the first rank."""
+        return self._time(0)
+
+    def _time(self, rank: int) -> int:
         first, last = WARM_UP - 1, WARM_UP + self.program.steps - 1
-        return max(self.completion(last, rank) - self.completion(first, rank) for rank in range(len(self.machines)))
+        return self.completion(last, rank) - self.completion(first, rank)
 
     def window(self, rank: int = 0) -> tuple[int, int]:
         """From the beginning of the first recorded step until the host and the work of the last one are done."""
@@ -155,11 +163,23 @@ def simulate(program: Program) -> Run:
     return Run(program, plan, tuple(machines))
 
 
-def saving(program: Program, fault: str) -> int:
-    """How much faster the recorded steps are without the fault, in nanoseconds: both are run."""
-    return simulate(program).time - simulate(program.without(fault)).time
+def saving(program: Program, *faults: str) -> int:
+    """How much faster the recorded steps are without the faults, in nanoseconds: both are run."""
+    return simulate(program).time - simulate(program.without(*faults)).time
+
+
+def saving_from_start(program: Program, *faults: str) -> float:
+    """The part of the time from the program's start to the end of the recorded steps that is saved without faults."""
+    with_faults, without = (
+        max(run.completion(WARM_UP + program.steps - 1, rank) for rank in range(program.ranks))
+        for run in (simulate(program), simulate(program.without(*faults)))
+    )
+    return 1 - without / with_faults
 
 
 def saving_of_resource(program: Program, resource: str) -> int:
-    """The same if a resource were free."""
-    return simulate(program).time - simulate(program.with_free(resource)).time
+    """The same if a resource were free, on the rank whose trace is judged: that of others doesn't limit it here.
+
+    Free communication is a rank that meets no others: what it waits in its own exchanges is all that its trace shows.
+    """
+    return simulate(program).own_time - simulate(program.with_free(resource)).own_time

@@ -4,9 +4,11 @@ import pytest
 
 from tests.simulator import draw, simulate
 from tests.simulator.chrome import trace_of, write
-from tests.simulator.judge import NOTABLE, cases, explained, fair, judge_many, judge_seed, pairs
+from tests.simulator.claims import false_claims
+from tests.simulator.judge import FREE, NOTABLE, SLACK, cases, explained, fair, judge_many, judge_seed, pairs
 from tests.simulator.losses import LOSSES
 from torchwhy.analysis.names import VerdictKind
+from torchwhy.rules.catalogue import find_rule
 
 DRAWN = cases(4, 60)
 
@@ -20,12 +22,24 @@ def judged():
 
 
 def test_verdicts_name_what_saves_most(judged):
-    assert sum(one.right for one in judged) >= 0.8 * len(judged), [one.seed for one in judged if not one.right]
+    assert sum(one.right for one in judged) >= 0.95 * len(judged), [one.seed for one in judged if not one.right]
+
+
+def test_times_at_stake_are_what_is_saved(judged):
+    """Of findings on planted faults that cost time; of one in ten the trace doesn't tell what the program would do."""
+    costly = [each for one in judged for each in one.faults if each.saves >= NOTABLE and each.place]
+    assert sum(map(fair, costly)) >= 0.9 * len(costly), [each for each in costly if not fair(each)]
+
+
+def test_nothing_is_at_stake_where_nothing_is_saved(judged):
+    free = [each for one in judged for each in one.faults if each.most < FREE]
+    claimed = [each for each in free if each.stake > SLACK]
+    assert len(claimed) <= 0.05 * len(free), claimed
 
 
 def test_the_order_of_findings_is_that_of_savings(judged):
     ordered = pairs(judged)
-    assert sum(right for _, _, right in ordered) >= 0.8 * len(ordered)
+    assert sum(right for _, _, right in ordered) >= 0.85 * len(ordered)
 
 
 def test_healthy_programs_have_no_finding(judged):
@@ -45,13 +59,26 @@ def test_what_is_at_stake_is_what_is_saved(fault):
     assert sum(fair(one) for one in costly) >= 0.8 * len(costly), costly
 
 
+@pytest.mark.parametrize("seed", cases(4, 60))
+def test_no_number_is_more_than_what_happened(seed, tmp_path):
+    run = simulate(draw(seed))
+    assert not [*false_claims(run, explained(write(run, tmp_path / "trace.json")))]
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("seed", "planted"), [(10, ("eager-small",)), (1, ("host-tensors",))])
 def test_what_was_not_recorded_is_not_asserted(loss, seed, planted, tmp_path):
-    """A verdict on a lossy trace is the whole trace's, that the device computes most, if it does, or "can't tell"."""
+    """A verdict on a lossy trace is the whole trace's, that the device computes most, if it does, or "can't tell".
+
+    No number is more than what happened, and no host's time is at stake where the device's work isn't known.
+    """
     run = simulate(draw(seed, planted))
     whole = explained(write(run, tmp_path / "whole.json")).verdict
-    lossy = explained(write(run, tmp_path / "lossy.json", trace=LOSSES[loss](trace_of(run)))).verdict
+    report = explained(write(run, tmp_path / "lossy.json", trace=LOSSES[loss](trace_of(run))))
+    lossy = report.verdict
+    assert not [*false_claims(run, report)]
+    if loss == "no_device":
+        assert not [one.slug for one in report.findings if one.time_us and find_rule(one.code).frees == "host"]
     shares = run.shares()
     computes = shares["compute"] >= sum(share for state, share in shares.items() if state.startswith("idle"))
     true = {VerdictKind.UNKNOWN, whole.kind} | ({VerdictKind.COMPUTE} if computes else set())

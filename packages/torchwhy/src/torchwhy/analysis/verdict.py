@@ -14,9 +14,11 @@ from torchwhy.analysis.processor_verdict import processor_verdict, set_up, unrec
 from torchwhy.analysis.recording import Launches
 from torchwhy.trace.derived.host_activity import host_during
 from torchwhy.trace.derived.recorded import recorded
+from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.derived.steady_state import decides, steady_window
 from torchwhy.trace.derived.waits import device_waits
 from torchwhy.trace.meaning.frames import short_frame
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration, percent, shortened
 
@@ -79,6 +81,8 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
     kind = _device_limit(stalls, 1 - sum(stalls.values()) - parts.share(PartName.PROFILER), sure)
     if kind == VerdictKind.COMPUTE and STALL <= stalls[VerdictKind.OVERHEAD] > _waits_for_the_device(trace):
         kind = VerdictKind.OVERHEAD
+    if kind == VerdictKind.COMPUTE:
+        kind = _beyond_computing(trace, stalls)
     computing = parts.share(PartName.COMPUTING)
     missing = launches.without_kernel / launches.count if launches.count and "dropped-kernels" in slugs else 0.0
     if missing >= _MISSING and computing <= 1 / 2:
@@ -213,6 +217,23 @@ def _device_limit(stalls: dict[VerdictKind, float], computing: float, overhead: 
     if first < MOST and second >= STALL and first < _ALIKE * second:
         return VerdictKind.MIXED
     return max(reached, key=lambda kind: reached[kind]) if reached else VerdictKind.COMPUTE
+
+
+def _beyond_computing(trace: Trace, stalls: dict[VerdictKind, float]) -> VerdictKind:
+    """What limits a device that computes most of the time: the longest stall where faster kernels would save less.
+
+    A host that needs nearly as long as the device doesn't let it get on.
+    """
+    kind = max(stalls, key=lambda one: stalls[one])
+    if stalls[kind] < STALL / 2 or kind not in (VerdictKind.OVERHEAD, VerdictKind.COPY):
+        return VerdictKind.COMPUTE
+    window, queue, gpu = trace.window, trace.derived(replay), trace.gpu
+    compute = gpu.compute.clip(window.start, window.end)
+    if kind == VerdictKind.COPY:
+        stall = queue.saved(device=gpu.busy.clip(window.start, window.end) - compute)
+    else:
+        stall = queue.saved(host=Intervals.union([window.start], [window.end]) - queue.waits)
+    return kind if stall > _ALIKE * queue.saved(device=compute) else VerdictKind.COMPUTE
 
 
 def _waits_for_the_device(trace: Trace) -> float:

@@ -138,7 +138,8 @@ def _weighed(finding: Finding, trace: Trace, frees: str) -> Finding:
     removed = 0.0 if finding.severity == "info" and not finding.ranked else finding.time_us * 1000
     when = _times_of(finding, trace.events) if finding.stretches is None else finding.stretches
     if len(when):
-        saved = most_saved(trace, frees, when, min(removed / when.total, 1.0))
+        # Microseconds are rounded: all of the time is all of it.
+        saved = most_saved(trace, frees, when, 1.0 if removed > when.total - 1 else removed / when.total)
     else:  # it is not known when: no more than all such time of the window
         saved = most_saved(trace, frees, Intervals.union([trace.window.start], [trace.window.end]))
     saved = min(saved, removed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import caveat, matters, shown
+from torchwhy.rules.compute.kernels import caveat, matters, shown, with_calls
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.autograd import autograd
@@ -64,7 +64,7 @@ def pieces_of_attention(trace: Trace) -> Pieces:
     "D8",
     "unfused-attention",
     source="a batched product, softmax and batched product in a row; 5% of the window's work",
-    frees="device",
+    frees="all",
 )
 def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Attention is computed step by step, its matrix of weights written to memory.
@@ -94,11 +94,15 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     count, backward = len(pieces.spans), len(_backward_of(trace, [(a, c) for a, _, c in pieces.spans]))
     native = bool(events.are(NATIVE_ATTENTION, [*trace.ancestors(pieces.spans[0][1])]).any())
     whole = "of the compute kernels' time" if trace.has_gpu else "of the time"
+    time_us = _saved(trace, pieces.rows) * when.total / 1000
+    if trace.has_gpu:  # one kernel remains of each, and one or two of its backward pass
+        calls = max(1 - (count + 2 * backward) / len(pieces.rows), 0.0)
+        time_us, when = with_calls(trace, pieces.rows, when, _saved(trace, pieces.rows), calls)
     yield Finding(
         title=f"Attention is computed in pieces {often(count)}: {percent(part)} {whole}"
         + (", with its backward pass" if backward else ""),
         confidence="high",
-        time_us=_saved(trace, pieces.rows) * when.total / 1000,
+        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, pieces.rows) if trace.has_gpu else evidence(trace, pieces.rows),

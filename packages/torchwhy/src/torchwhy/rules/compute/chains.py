@@ -33,7 +33,7 @@ UPDATING: Final = OPTIMIZER_STEP | FOREACH | ACCUMULATE_GRADIENT
     "D10",
     "elementwise-chain",
     source="adjacent elementwise kernels, as fusion opportunities in TraceLens; 3 in a row, 10% of the window",
-    frees="device",
+    frees="all",
 )
 def elementwise_chain(
     trace: Trace, *, length: float = 3, share: float = 0.1, shortest_us: float = 2, elements_at_least: float = 16384
@@ -43,9 +43,9 @@ def elementwise_chain(
     Sees: on the device, three or more of PyTorch's elementwise, reduction, softmax or normalization kernels in a row on
     a stream; on a machine without GPU, three or more elementwise operators in a row on tensors of 16384 elements or
     more (needs `record_shapes=True`). Each must take tensors of as many elements as the one before, where shapes are
-    recorded, and be a call that the run doesn't have yet: calls that repeat may be independent of each other. Counted
-    is what remains when the longest of each run is kept, from 10% of the kernels' time (on the CPU, of the window) on.
-    Optimizers and the accumulation of gradients are left out.
+    recorded. Where calls repeat in the same order they may be independent of each other: each round is a run then.
+    Counted is what remains when the longest of each run is kept, from 10% of the kernels' time (on the CPU, of the
+    window) on. Optimizers and the accumulation of gradients are left out.
 
     Costs: such a kernel takes as long as its tensors take to be read and written; fused, intermediate tensors never
     leave the registers.
@@ -95,6 +95,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
         "of it (F.layer_norm, F.gelu, torch.addcmul).",
         linked=False,
         part=saved / int(spent.sum()),
+        calls=1 - count / len(at),
     )
 
 
@@ -178,20 +179,32 @@ def _calls(trace: Trace, kernels: Kernels, order: Int64) -> tuple[Int64, Int64]:
 def _runs(chosen: Flags, group: Int64, call: Int64, size: Int64, length: float) -> tuple[Flags, Int64]:
     """Of a sequence, which entries stand in runs of chosen ones of one group, long enough; and the run of each.
 
-    A run ends before a call that it has already, and before one on tensors of another size.
+    A run ends before calls that repeat the last ones of it, and before one on tensors of another size.
     """
     run = np.zeros(len(chosen), np.int64)
-    number, seen = 0, set[int]()
-    entries = zip(chosen.tolist(), group.tolist(), call.tolist(), size.tolist(), strict=True)
+    number, last = 0, dict[int, int]()
+    calls = call.tolist()
+    entries = zip(chosen.tolist(), group.tolist(), calls, size.tolist(), strict=True)
     before = (False, -1, -1)
     for i, (own, where, what, many) in enumerate(entries):
         same_size = many == before[2] or many < 0 or before[2] < 0
-        if (own, where) != before[:2] or not same_size or what in seen:
-            number, seen = number + 1, set()
-        seen.add(what)
+        if (own, where) != before[:2] or not same_size or _repeats(calls, last.get(what, i), i):
+            number, last = number + 1, {}
+        last[what] = i
         run[i], before = number, (own, where, many)
     inside: Flags = chosen & (np.bincount(run)[run] >= length) if len(chosen) else chosen
     return inside, run
+
+
+def _repeats(calls: list[int], before: int, at: int) -> bool:
+    """Whether calls from `at` on are those since `before` again: two rounds of a loop. Two equal ones may be a chain's.
+
+    A formula calls an operator at several of its places; a loop over tensors calls all of its own in the same order.
+    """
+    count = at - before
+    if count == 1:
+        return at >= 2 and calls[at - 2] == calls[at]
+    return count > 0 and calls[before:at] == calls[at : at + count]
 
 
 def _longest(run: Int64, spent: Int64) -> int:

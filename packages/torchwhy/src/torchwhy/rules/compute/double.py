@@ -41,7 +41,8 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
 
     Costs: a 64th of the float32 speed on consumer and inference GPUs, half of it on A100, H100 and MI300X; on any
     device and on CPUs twice the memory traffic, and on CPUs half the numbers per instruction. At stake is half of the
-    time, or more where the device's data sheet has float32 (of products TF32) more than twice as fast.
+    time, or more where the device's data sheet has float32 (of products TF32, or half precision where most of the other
+    products have it) more than twice as fast.
 
     Fix: pass float32. Usual sources are NumPy arrays, which are float64 unless told otherwise, and filter coefficients.
 
@@ -79,7 +80,11 @@ def _saved(kernels: Kernels, chosen: Flags, peaks: Peaks | None) -> float:
     """The part of these kernels' time that single precision saves at most; of products where they may use TF32."""
     products = kernels.that(lambda name: name.operation in ("matmul", "convolution")) & chosen
     saved = 0.0
-    for group, wanted in ((products, ("float32", "tf32")), (chosen & ~products, ("float32",))):
+    every = kernels.that(lambda name: name.operation in ("matmul", "convolution"))
+    half = kernels.that(lambda name: name.dtype in ("float16", "bfloat16")) & every
+    # Where the other products are in half precision, those in double would be, too.
+    usual = ("float16", "bfloat16") if 2 * kernels.spent[half].sum() > kernels.spent[every & ~products].sum() else ()
+    for group, wanted in ((products, ("float32", "tf32", *usual)), (chosen & ~products, ("float32",))):
         double, single = (max(peaks.flops(one) for one in names) if peaks else 0.0 for names in (("float64",), wanted))
         saved += int(kernels.spent[group].sum()) * (max(1 / 2, 1 - double / single) if double and single else 1 / 2)
     return saved / max(int(kernels.spent[chosen].sum()), 1)

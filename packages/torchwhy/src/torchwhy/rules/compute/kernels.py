@@ -11,11 +11,14 @@ import numpy.typing as npt
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.trace.derived.kernels import in_window, kernel_names
+from torchwhy.trace.derived.ownership import operators_of_work
+from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.meaning.kernels import decode
 from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["about_kernels", "caveat", "matters", "shown"]
+__all__ = ["about_kernels", "caveat", "matters", "shown", "with_calls"]
 
 
 def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:
@@ -38,6 +41,7 @@ def about_kernels(
     confidence: str = "high",
     linked: bool = True,
     part: float = 1.0,
+    calls: float = 0.0,
     most: str = "high",
     least: float = 0.01,
 ) -> Iterator[Finding]:
@@ -47,11 +51,15 @@ def about_kernels(
         trace, rows: the kernels.
         title, cause, fix, confidence, linked, most: the finding's; the cause goes on with `caveat`.
         part: the fraction of their time that the fix removes.
+        calls: the fraction of the operators that launch them that it removes. A rule that gives it frees "all": both
+            the host's and the device's time.
         least: the share of the window to speak of.
     """
     when = trace.when(rows)
     time_us = part * when.total / 1000
     if matters(trace, time_us, least):
+        if calls:
+            time_us, when = with_calls(trace, rows, when, part, calls)
         yield Finding(
             title=title,
             most=most,
@@ -64,6 +72,21 @@ def about_kernels(
             fix=fix,
             linked=linked,
         )
+
+
+def with_calls(
+    trace: Trace, rows: npt.ArrayLike, when: Intervals, part: float, calls: float
+) -> tuple[float, Intervals]:
+    """What is saved without parts of kernels' time and of the operators that launch them, microseconds; and when.
+
+    Args:
+        trace, rows, part, calls: see `about_kernels`.
+        when: the kernels' time.
+    """
+    operators = trace.derived(operators_of_work)[np.isin(trace.links.work, np.asarray(rows, np.int32))]
+    host = trace.when(np.unique(operators[operators >= 0]))
+    saved = trace.derived(replay).saved(host=host, host_part=calls, device=when, device_part=part)
+    return saved / 1000, when | host
 
 
 def shown(trace: Trace, rows: npt.ArrayLike, *, limit: int = 5, note: str = "") -> tuple[Evidence, ...]:

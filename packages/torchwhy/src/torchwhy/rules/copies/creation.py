@@ -11,6 +11,7 @@ from torchwhy.rules.copies.transfers import transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.derived.shapes import elements, shapes
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
@@ -26,7 +27,7 @@ __all__ = ["create_on_cpu_then_copy"]
     "create-on-cpu-then-copy",
     source="torch.profiler's pattern matcher, extra CUDA copy; needs the shapes of operators",
     needs={"gpu"},
-    frees="host",
+    frees="all",
 )
 def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     """A tensor is made on the host and copied to the device.
@@ -70,10 +71,14 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     if part < share:
         return
     names = sorted({short_operator(trace.name(maker)) for maker, _ in pairs})
+    copied = trace.when(copies.rows[chosen & (trace.events.covered(copies.operator, spent) > 0)])
+    queue = trace.derived(replay)
+    saved = queue.saved(host=spent, device=copied - trace.gpu.compute, awaited=copied)
     yield Finding(
         title=f"{len(pairs)} tensors are made on the host ({', '.join(names[:3])}) and then copied to the device",
         confidence="medium",
-        stretches=spent,
+        time_us=saved / 1000,
+        stretches=spent | copied | queue.waits_for(copied),
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="The tensor is made without device=, so the host fills it and the copy follows.",

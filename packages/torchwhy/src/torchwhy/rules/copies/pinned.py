@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -17,12 +18,17 @@ from torchwhy.rules.copies.transfers import (
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.device_peaks import data_sheet
-from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.derived.replay import replay
+from torchwhy.trace.file.columns import Flags, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent, size_text
 
 __all__ = ["low_bandwidth", "pageable_copy", "rate_text"]
+
+PINNED_RATE: Final = {3: 12.0, 4: 25.0, 5: 50.0}
+"""GB/s of pinned copies over 16 lanes, by generation of the bus: four fifths of the bus's rate."""
 
 SMALL = 4096
 """Copies of fewer bytes cost their call, whatever the memory: reading a scalar is one of them."""
@@ -33,7 +39,7 @@ SMALL = 4096
     "pageable-copy",
     source="`Pageable` in the copy's name, as in Nsight Systems' rule on asynchronous copies; 1% of the window",
     needs={"gpu"},
-    frees="exposed",
+    frees="all",
 )
 def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 1e6) -> Iterator[Finding]:
     """Data is copied between the device and host memory that isn't pinned.
@@ -42,7 +48,8 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     megabyte in every step. Scalars read back are left out.
 
     Costs: the driver copies through a pinned buffer of its own, at a fraction of the bus's speed, and the call returns
-    only when the data has left, however it was asked for (`non_blocking` has no effect).
+    only when the data has left, however it was asked for (`non_blocking` has no effect). At stake is what the window
+    would be shorter if the copies had the speed of the bus and the host didn't wait for them.
 
     Fix: `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`; elsewhere tensors pinned once.
 
@@ -60,11 +67,13 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
         if not len(rows) or (part < share and not recurring):
             continue
         each = " per step" if trace.steps_found else ""
+        saved, stretches = _pinned(trace, copies, chosen)
         yield Finding(
             title=f"{size_text(per_step)}{each} go {text} unpinned memory, {percent(part)} of the time with nothing "
             "else running",
             confidence="high",
-            stretches=trace.when(rows),
+            time_us=saved / 1000,
+            stretches=stretches,
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
             cause="The host's side of the copy is ordinary, pageable memory: the driver copies it through a buffer of "
@@ -72,6 +81,20 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
             fix=_fix(trace, way),
             linked=True,
         )
+
+
+def _pinned(trace: Trace, copies: Transfers, chosen: Flags) -> tuple[float, Intervals]:
+    """What pinned memory saves of some copies, nanoseconds; and when: the copies and the waits for them."""
+    queue, start, end = trace.derived(replay), trace.window.start, trace.window.end
+    rows = copies.rows[chosen]
+    known = data_sheet(trace)
+    rate = PINNED_RATE.get(known.pcie if known else 0, PINNED_RATE[4])
+    begins, ends = trace.events.ts[rows], trace.events.end[rows]
+    slower = Intervals.union(np.minimum(begins + (copies.bytes[chosen] / rate).astype(np.int64), ends), ends)
+    slower = (slower - trace.gpu.compute).clip(start, end)
+    copied = trace.when(rows)
+    waits = queue.waits_for(copied)
+    return queue.saved(device=slower, awaited=copied), copied | waits
 
 
 @rule(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import ceil
+from typing import Final
 
 import numpy as np
 
@@ -12,13 +14,19 @@ from torchwhy.rules.distributed.advice import COME_TOGETHER, behind_clones, fewe
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.collectives import Collective, collective_times, own_collectives, waiting_at_least
+from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import LEARNING
+from torchwhy.trace.meaning.programs import AUTOGRAD
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent, size_text
 
 __all__ = ["exposed_comm", "small_collectives"]
+
+BUCKET: Final = 25e6
+"""Bytes; what DDP exchanges at once unless told otherwise."""
 
 _POINT_TO_POINT = frozenset({"barrier", "send", "recv", "send_recv"})
 
@@ -52,7 +60,8 @@ def exposed_comm(trace: Trace, *, share: float = 0.05, waiting: float = 0.5) -> 
     part = window.share(alone)
     if not alone or part < share:
         return
-    _, lost = _small(trace, **small_collectives.in_force)
+    known = small_collectives.in_force
+    _, lost = _small(trace, known["size_mb"], known["per_step"], known["share"])
     if 2 * lost.total > alone.total:
         return
     times = trace.events.covered([c.row for c in found], alone)
@@ -92,16 +101,24 @@ def exposed_comm(trace: Trace, *, share: float = 0.05, waiting: float = 0.5) -> 
     "small-collectives",
     source="sizes that record_param_comms and communication kernels tell; 50 per step below 1 MB",
     needs={"gpu", "idle"},
-    frees="exposed",
+    frees="all",
 )
 def small_collectives(
-    trace: Trace, *, size_mb: float = 1.0, per_step: int = 50, share: float = 0.01
+    trace: Trace,
+    *,
+    size_mb: float = 1.0,
+    per_step: int = 50,
+    share: float = 0.01,
+    called: int = 20,
+    hosts: float = 0.05,
 ) -> Iterator[Finding]:
     """Many small collectives instead of few large ones.
 
-    Sees: more than fifty collectives per step below a megabyte, and their time in which nothing is computed.
+    Sees: more than fifty collectives per step below a megabyte, and their time in which nothing is computed: 1% of the
+    window or more. Or more than twenty, where the host's calls for them hold up the device by 5% of the window.
 
-    Costs: below about a megabyte a collective's time is latency, 10 to 50 microseconds, whatever it carries.
+    Costs: below about a megabyte a collective's time is latency, 10 to 50 microseconds, whatever it carries; and each
+    costs the host as long again. At stake is what the window would be shorter with buckets of 25 MB.
 
     Fix: pack tensors into one before they are exchanged: larger buckets for DDP, larger blocks for FSDP, one flat
     tensor where the program reduces tensor by tensor, one message for all tables where embeddings are exchanged.
@@ -111,6 +128,15 @@ def small_collectives(
     """
     small, lost = _small(trace, size_mb, per_step, share)
     if not small:
+        small, lost = _small(trace, size_mb, called, 0.0)
+    # In buckets go the large ones of the kind, too.
+    packed = [one for one in trace.derived(own_collectives) if one.name in {each.name for each in small}]
+    steps = max(len(trace.steps_found), 1)
+    left = steps * ceil(sum(max(one.bytes, 0) for one in packed) / steps / BUCKET)
+    calls = _calls(trace, packed)
+    part = max(1 - left / max(len(packed), 1), 0.0)
+    saved = trace.derived(replay).saved(host=calls, host_part=part, device=lost)
+    if not small or (len(small) <= per_step * steps and saved < hosts * trace.window.us * 1000):
         return
     times = trace.events.covered([c.row for c in small], lost)
     cloned = behind_clones(trace, small)
@@ -120,13 +146,25 @@ def small_collectives(
         title=f"{len(small) / len(trace.steps_found):,.0f} collectives per step carry less than "
         f"{size_text(size_mb * 1e6)}: {size_text(median)} at the median",
         confidence="high",
-        stretches=lost,
+        time_us=saved / 1000,
+        stretches=lost | calls,
         window=trace.window,
         evidence=_by_kind(trace, small, times),
         cause="A message this small takes the time of a round between the ranks, whatever its size." + behind,
         fix=fewer(trace, small, times, cloned=bool(behind)),
         linked=True,
     )
+
+
+def _calls(trace: Trace, found: Sequence[Collective]) -> Intervals:
+    """When the host called for some collectives: the operators around their launches, within the backward pass."""
+    events, rows = trace.events, []
+    for one in found:
+        above = [] if one.launch < 0 else [*trace.ancestors(one.launch)]
+        above = [row for row in above if events.kind[row] == Kind.OPERATOR]
+        inner = next((i for i, row in enumerate(above) if AUTOGRAD.names(trace.name(row))), len(above))
+        rows += above[:inner][-1:]
+    return trace.when(np.array(rows, np.int32))
 
 
 def _small(trace: Trace, size_mb: float, per_step: int, share: float) -> tuple[list[Collective], Intervals]:

@@ -66,7 +66,8 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
     compared.
 
     Costs: every other rank waits that long, in each step. At stake is the time by which the collectives would begin
-    earlier if it came with the next-to-last rank.
+    earlier if it came with the next-to-last rank, or by which every other rank communicates longer than this one while
+    it computes nothing.
 
     Fix: look at that rank's own trace: more work than the others have, a slower loader or host, a device that is
     throttled or shared.
@@ -256,6 +257,10 @@ def _straggler(job: Job, often: float, share: float, sure: float) -> _Straggler 
     saved = float(job.saved[position]) / 1000
     if saved < share * _longest_window(job).us:  # others are as late
         return None
+    # What the others transfer while this rank still computes is hidden behind its computation, and no part of waiting.
+    exposed = [summary.exposed / 1000 for summary in job.summaries]
+    hidden = min(time for i, time in enumerate(exposed) if i != position) - exposed[position]
+    saved = max(saved, min(hidden, 2 * saved))  # what differs by more has other reasons
     return _Straggler(position, lost, saved, lost / total, count, every, stepped)
 
 

@@ -59,11 +59,14 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
             "Pad inputs to a few sizes, keep no results that need gradients, or set "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
         )
+    first = events.of(ALLOCATOR_CALL)
+    first = first[trace.step_of(first) == 0]
+    usual = len(first) * len(steady) <= 1.5 * len(rows)  # else most of them are those of a first step
     yield Finding(
         title=f"{len(rows) / len(steady):,.1f} calls per step get memory or free it, {percent(spent / length)} of the "
         "step",
         confidence="high",
-        stretches=trace.when(rows),
+        stretches=trace.when(np.concatenate((first, rows)) if usual else rows),
         window=trace.window,
         evidence=evidence(trace, rows),
         cause=cause,

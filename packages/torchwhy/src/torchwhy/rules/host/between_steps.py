@@ -84,15 +84,19 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     if len(lost) == len(steps) == 1 and lost.starts[0] == steps[0].start and not len(rows) and not len(calls):
         return  # the recording begins with it: it may be the profiler's start
     where = f"; longest stretch {duration_ns(lost.lengths.max())}"
+    at_stake = lost
     if len(calls):
-        part = (trace.events.times_of(calls) & lost).total / lost.total
+        called = trace.events.times_of(calls)
+        part = (called & lost).total / lost.total
+        if 2 * (called & lost).total >= called.total:  # a call that mostly does so does little else that is wanted
+            at_stake = lost | called.clip(usual.window.start, usual.window.end)
         name = called_name(trace.name(int(calls[0])))
         name = name if len(name) <= LONG_NAME else ".".join(name.split(".")[-2:])
         where = f", {percent(part)} of that in {name}"
     yield Finding(
         title=shortened(f"{percent(usual.share)} of the time the program computes nothing{idle}{where}", 120),
         confidence="medium",
-        stretches=lost,
+        stretches=at_stake,
         window=usual.window,
         evidence=(
             *evidence(trace, calls),

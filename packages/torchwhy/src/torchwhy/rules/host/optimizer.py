@@ -10,10 +10,9 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.rules.stake import most_saved
 from torchwhy.trace.derived.host_activity import outer_operators
-from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import kernel_launches
+from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
@@ -79,7 +78,10 @@ def optimizer_for_loop(
     longest = events.texts[int(np.bincount(events.name[rows], weights=events.dur[rows]).argmax())]
     name = longest.partition("#")[2].partition(".")[0] or "The optimizer"
     busy = trace.when(work)
-    saved = most_saved(trace, "host", spans) + most_saved(trace, "device", busy, _repeated(trace, work))
+    host = spans.clip(trace.window.start, trace.window.end)
+    saved: float = host.total
+    if on_device:
+        saved = trace.derived(replay).saved(host=host, device=busy, device_part=_repeated(trace, work))
     calls_ = "launches" if on_device else "operators"
     per_step = len(calls) / len(rows) if on_device else len(inside) / len(rows)
     yield Finding(
@@ -154,12 +156,14 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     work = trace.links.put_by(calls)
     busy = events.times_of(work)
     window = trace.derived(steady_window)
-    spent = (busy | (spans & trace.derived(idle_time))) if trace.has_gpu else spans
-    spent = spent.clip(window.start, window.end)
+    whole = trace.window.start, trace.window.end
+    host, device = spans.clip(*whole), busy.clip(*whole)
+    saved = trace.derived(replay).saved(host=host, device=device) if trace.has_gpu else host.total
     yield Finding(
         title=f"zero_grad writes zeros: {len(rows) / len(notes):,.0f} fills per step",
         confidence="high",
-        stretches=spent,
+        time_us=saved / 1000,
+        stretches=host | device,
         window=window,
         evidence=evidence(trace, rows, limit=3),
         cause="set_to_none=False: the gradients are kept and filled with zeros.",

@@ -14,6 +14,7 @@ from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import graph_captures
 from torchwhy.trace.derived.steady_state import steady_device_window
 from torchwhy.trace.derived.waits import Waits, host_waits
+from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import STEP
 from torchwhy.trace.meaning.frames import PRINTING
 from torchwhy.trace.meaning.kinds import Kind, Meaning
@@ -127,13 +128,23 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: Intervals, r
     return Finding(
         title=f"{len(rows):,} waits for the device{inside}{per_step} {idle}"[:120],
         confidence="high",
-        stretches=trace.events.times_of(rows).clip(window.start, window.end),
+        stretches=(trace.events.times_of(rows) | _around(trace, rows, reason)).clip(window.start, window.end),
         window=window,
         evidence=seen,
         cause=cause,
         fix=fix,
         linked=True,
     )
+
+
+def _around(trace: Trace, rows: Int32, reason: str) -> Intervals:
+    """The operators that read the numbers waited for: without the wait there is nothing to read."""
+    events = trace.events
+    reading = events.of(NUMBER_READ) if reason == "item" else rows[:0]
+    waits = np.sort(events.ts[rows])
+    inside = np.searchsorted(waits, events.end[reading]) > np.searchsorted(waits, events.ts[reading])
+    found: Intervals = events.times_of(reading[inside])
+    return found
 
 
 def _reason(trace: Trace, row: int) -> tuple[str, str]:

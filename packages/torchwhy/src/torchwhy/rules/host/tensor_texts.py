@@ -93,11 +93,14 @@ def tensors_to_text(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
     if not len(usual.when) or usual.share < share:
         return
     line = own_line(trace, int(found.rows[0])) if len(found.rows) else ""
+    whole = found.spans.clip(usual.window.start, usual.window.end)
+    if usual.outlier is not None:
+        whole = whole - Intervals.union([usual.outlier.start], [usual.outlier.end])
     yield Finding(
         title=f"{percent(usual.share)} of the time goes to turning tensors into text, up to "
         f"{duration_ns(usual.when.lengths.max())} at a time",
         confidence="high" if trace.has_stacks else "medium",
-        stretches=usual.when,
+        stretches=whole,
         window=usual.window,
         evidence=evidence(trace, found.rows),
         cause="A tensor is printed, logged or put into a string"

@@ -144,7 +144,7 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     "A15",
     "lazy-loading",
     source="Kineto's overhead events: Lazy Function Loading, Runtime Triggered Module Loading",
-    frees="all",
+    frees="host",
 )
 def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Kernels were loaded while being measured.
