@@ -20,6 +20,10 @@ pytestmark = pytest.mark.skipif(
 MEASURED = {
     "sos one": 40.5,
     "sos many": 40.2,
+    "sos one both ways": 78.9,
+    "sos many both ways": 78.1,
+    "lfilter one": 48.7,
+    "lfilter many": 24.3,
     "fir one short": 52.4,
     "fir one long": 129.0,
     "fir one long infinite": 293.7,
@@ -43,7 +47,7 @@ def workload(tmp_path_factory):
 @pytest.mark.parametrize("name", MEASURED)
 def test_instructions_per_sample_stay_within_budget(workload, name, tmp_path):
     ran = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--toggle-collect=torchfx_*ward*",
+        ["valgrind", "--tool=callgrind", f"--toggle-collect=torchfx_*{'phase' if 'both ways' in name else 'ward*'}",
          f"--callgrind-out-file={tmp_path / 'out'}", workload, name],
         capture_output=True, text=True, check=True,
     )  # fmt: skip

@@ -187,7 +187,7 @@ def transfer_function(b: Coefficients, a: Coefficients, x: Tensor) -> Transfer:
 
     Making one takes longer than filtering a short signal: 150 us.
     """
-    if x.is_cpu and not torch.compiler.is_compiling() and is_native(x):
+    if x.is_cpu and not torch.compiler.is_dynamo_compiling() and is_native(x):
         above, below = _numbers(b), _numbers(a)
         if above is not None and below is not None:
             return _kept(*above, *below)

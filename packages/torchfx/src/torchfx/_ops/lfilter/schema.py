@@ -20,8 +20,9 @@ def forward_shapes(x: Tensor, b: Tensor, a: Tensor, state: Tensor | None) -> Sha
     """Return shapes and dtypes of output and state after."""
     if x.is_cpu and b.is_cpu and a.is_cpu and state is None and b.dim() == a.dim() == 1 <= x.dim():  # most calls
         same = b.shape == a.shape and b.dtype is a.dtype is torch.float64
-        if same and len(b) > 1 and (x.dtype is torch.float32 or x.dtype is torch.float64):
-            return (x.shape, x.dtype), ((*x.shape[:-1], len(b) - 1), torch.float64)
+        size = b.shape[0]
+        if same and size > 1 and (x.dtype is torch.float32 or x.dtype is torch.float64):
+            return (x.shape, x.dtype), ((*x.shape[:-1], size - 1), torch.float64)
     check_signal(x)
     size = max(2, b.shape[-1]) if b.dim() else 2
     check_coefficients("b", b, "(..., order + 1 >= 2)", (size,), x)
