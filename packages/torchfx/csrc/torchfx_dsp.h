@@ -85,6 +85,35 @@ TORCHFX_API int32_t torchfx_sos_backward(
     const double* checkpoints, void* grad_x, int64_t grad_x_channel_stride, double* grad_sos, double* grad_state_in,
     int64_t threshold, int32_t threads);
 
+// A cascade forwards and then backwards, each time from the state in which it has settled on the first sample it meets, on
+// a signal that goes on for `edge` samples beyond both of its ends, which are filtered and left out again.
+//   edge       fewer than `samples`
+//   extension  beyond an end lie, from the end outwards, the end's sample's double less the samples mirrored at it (odd),
+//              these themselves (even), or the end's sample
+// The rest is as in torchfx_sos_forward. From a channel with a NaN or an infinity comes NaN.
+enum torchfx_extension { TORCHFX_ODD = 0, TORCHFX_EVEN = 1, TORCHFX_CONSTANT = 2 };
+TORCHFX_API int32_t torchfx_sos_zero_phase(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat,
+    int64_t edge, int32_t extension, int64_t threshold, int32_t threads);
+
+// A transfer function of order >= 1, as it is, stable or not.
+//   b, a       (rows, order + 1) each, a0 = 1; channel c has row c / repeat % rows, and every row has a channel
+//   state      (channels, order), SciPy's zi; on return the state after
+TORCHFX_API int32_t torchfx_lfilter_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t order,
+    const double* b, int64_t b_rows, int64_t b_repeat, const double* a, int64_t a_rows, int64_t a_repeat,
+    double* state, int32_t threads);
+
+// The same both ways, as torchfx_sos_zero_phase; `a` must not sum to zero.
+TORCHFX_API int32_t torchfx_lfilter_zero_phase(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t order,
+    const double* b, int64_t b_rows, int64_t b_repeat, const double* a, int64_t a_rows, int64_t a_repeat,
+    int64_t edge, int32_t extension, int32_t threads);
+
 // A finite impulse response.
 //   x_repeat   channels that read one row of x: channel c reads row c / x_repeat; divides `channels`
 //   taps       (tap_rows, n_taps): channel c has row c / tap_repeat % tap_rows, and every row has a channel
@@ -390,6 +419,9 @@ TORCHFX_API int32_t torchfx_phaser_forward(
     declare(sos_forward)              \
     declare(sos_forward_recording)    \
     declare(sos_backward)             \
+    declare(sos_zero_phase)           \
+    declare(lfilter_forward)          \
+    declare(lfilter_zero_phase)       \
     declare(fir_forward)              \
     declare(fir_partitioned_size)     \
     declare(fir_settle)               \

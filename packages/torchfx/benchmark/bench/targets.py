@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bench import augmentation, calls, chains, effects, octave_bank, operators, signals, time_varying
+from bench import augmentation, calls, chains, effects, octave_bank, operators, scipys_functions, signals, time_varying
 from bench.chains import Chain, Design
 from bench.contenders import scipy_signal, torchfx_library
 from bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
@@ -56,6 +56,7 @@ DEEP = Chain(chains.IIR.filters * 3)
 ONE_FIR = Chain(chains.FIR.filters[:1])
 ROOM = Chain((Design("firwin", 1000, 2 * chains.FS),))
 ONE_IIR = Chain(chains.IIR.filters[:1])
+FOURTH_ORDER = Chain((Design("butter", 1000, 4),))
 EQUALIZERS = Equalizers()
 OCTAVE_BANDS = octave_bank.OctaveBands()
 BLOCK_S = 64 / chains.FS
@@ -123,6 +124,36 @@ CLAIMS = (
     Claim("IIR, 12 channels 60 s, over sosfilt", chains.IIR, 12, 60, scipy_signal.sosfilt, 12),
     Claim("IIR, 8 channels 60 s, cost in torch.mul", chains.IIR, 8, 60, doubled, 2.5, "<=", operators.forward_into),
     Claim("IIR, 12 channels 60 s, cost in torch.mul", chains.IIR, 12, 60, doubled, 2.5, "<=", operators.forward_into),
+    *(
+        Claim(
+            f"{name}, {channels} x {seconds:g} s, 1 thread, over SciPy's",
+            chain,
+            channels,
+            seconds,
+            scipys_functions.scipys(name),
+            3,
+            ours=scipys_functions.torchfxs(name),
+            threads=1,
+            off=scipys_functions.deviation(name),
+        )
+        for name, chain in (("sosfiltfilt", chains.IIR), ("filtfilt", FOURTH_ORDER))
+        for channels, seconds in ((1, 1), (64, 1), (1, 60))
+    ),
+    *(
+        Claim(
+            f"lfilter of order 4, {channels} x {samples}, 1 thread, cost in SciPy's",
+            FOURTH_ORDER,
+            channels,
+            samples / chains.FS,
+            scipys_functions.scipys("lfilter"),
+            target,
+            "<=",
+            scipys_functions.torchfxs("lfilter"),
+            threads=1,
+            off=scipys_functions.deviation("lfilter"),
+        )
+        for channels, samples, target in ((2, 1024, 1.2), (1, chains.FS, 0.5))
+    ),
     Claim("IIR of 12 sections, 2 channels 60 s, over sosfilt", DEEP, 2, 60, scipy_signal.sosfilt, 6),
     Claim("five FIRs, 2 channels 60 s, over lfilter", chains.FIR, 2, 60, scipy_signal.lfilter, 40),
     Claim("five FIRs, 2 channels 60 s, over oaconvolve", chains.FIR, 2, 60, scipy_signal.oaconvolve, 3),

@@ -6,17 +6,17 @@
 namespace torchfx {
 namespace {
 
-template <class Sample>
-void filter_whole(const SosCall<Sample>& call) {
+template <class In, class Out>
+void filter_whole(const SosCall<In, Out>& call) {
     for_each_group(call.groups(), call.plan.threads, [&](int64_t index) {
-        SosGroup<Sample> group(call, index);
+        SosGroup<In, Out> group(call, index);
         group.load_state_in();
         group.filter(true, [&](int lane) { group.store_state_out(lane); });
     });
 }
 
-template <class Sample>
-void store_state_out(const SosCall<Sample>& call, SegmentStates& ends, int64_t channel) {
+template <class In, class Out>
+void store_state_out(const SosCall<In, Out>& call, SegmentStates& ends, int64_t channel) {
     if (!call.state_out) return;
     const double* w = ends.of(channel, call.plan.segments - 1);
     const SosStage* stages = call.cascades.of(channel);
@@ -28,9 +28,9 @@ void store_state_out(const SosCall<Sample>& call, SegmentStates& ends, int64_t c
 }
 
 // A channel on its own, uncut.
-template <class Sample>
-SosCall<Sample> single_channel(const SosCall<Sample>& call, int64_t channel) {
-    SosCall<Sample> single = call;
+template <class In, class Out>
+SosCall<In, Out> single_channel(const SosCall<In, Out>& call, int64_t channel) {
+    SosCall<In, Out> single = call;
     single.x = call.input(channel, 0);
     single.x_repeat = 1;
     single.cascades = {call.cascades.of(channel), call.sections(), {1, 1}};
@@ -45,18 +45,18 @@ SosCall<Sample> single_channel(const SosCall<Sample>& call, int64_t channel) {
 
 // An infinite or NaN sample, unlike a finite one, is never forgotten: where a segment ends in such a state the
 // segments after it, started afresh, are wrong. That channel is filtered again in one piece.
-template <class Sample>
-bool lost_a_nan(const SosCall<Sample>& call, SegmentStates& ends, int64_t channel) {
+template <class In, class Out>
+bool lost_a_nan(const SosCall<In, Out>& call, SegmentStates& ends, int64_t channel) {
     for (int64_t i = 0; i + 1 < call.plan.segments; ++i)
         if (!ends.finite(channel, i)) return true;
     return false;
 }
 
-template <class Sample>
-void filter_warmed_up(const SosCall<Sample>& call) {
+template <class In, class Out>
+void filter_warmed_up(const SosCall<In, Out>& call) {
     SegmentStates ends(call.sections(), call.plan.segments, call.channels);
     for_each_group(call.groups(), call.plan.threads, [&](int64_t index) {
-        SosGroup<Sample> group(call, index);
+        SosGroup<In, Out> group(call, index);
         group.warm_up(call.plan.warm_up);
         group.load_state_in();
         group.filter(true, [&](int lane) { group.state().get(lane, ends.of(group.stream(lane))); });
@@ -68,14 +68,14 @@ void filter_warmed_up(const SosCall<Sample>& call) {
     }
 }
 
-template <class Sample>
-void filter_carried(const SosCall<Sample>& call) {
+template <class In, class Out>
+void filter_carried(const SosCall<In, Out>& call) {
     SegmentStates starts(call.sections(), call.plan.segments, call.channels);
-    Transitions<Sample> transitions(call);
+    Transitions<In, Out> transitions(call);
     carry_states(call, transitions, starts);
     SegmentStates ends(call.sections(), call.plan.segments, call.channels);
     for_each_group(call.groups(), call.plan.threads, [&](int64_t index) {
-        SosGroup<Sample> group(call, index);
+        SosGroup<In, Out> group(call, index);
         for (int lane = 0; lane < group.count(); ++lane) group.state().set(lane, starts.of(group.stream(lane)));
         group.filter(true, [&](int lane) { group.state().get(lane, ends.of(group.stream(lane))); });
     });
@@ -84,9 +84,9 @@ void filter_carried(const SosCall<Sample>& call) {
 
 }  // namespace
 
-template <class Sample>
-void sos_filter(const SosCall<Sample>& call) {
-    const FlushSubnormals flush(sizeof(Sample) == sizeof(double));
+template <class In, class Out>
+void sos_filter(const SosCall<In, Out>& call) {
+    const FlushSubnormals flush(sizeof(In) == sizeof(double) && sizeof(Out) == sizeof(double));
     if (call.plan.segments == 1) filter_whole(call);
     else if (call.plan.carried) filter_carried(call);
     else filter_warmed_up(call);
@@ -94,5 +94,7 @@ void sos_filter(const SosCall<Sample>& call) {
 
 template void sos_filter(const SosCall<float>&);
 template void sos_filter(const SosCall<double>&);
+template void sos_filter(const SosCall<float, double>&);
+template void sos_filter(const SosCall<double, float>&);
 
 }  // namespace torchfx

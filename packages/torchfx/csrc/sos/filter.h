@@ -7,11 +7,13 @@
 namespace torchfx {
 
 // Throws std::bad_alloc.
-template <class Sample>
-void sos_filter(const SosCall<Sample>& call);
+template <class In, class Out>
+void sos_filter(const SosCall<In, Out>& call);
 
 extern template void sos_filter(const SosCall<float>&);
 extern template void sos_filter(const SosCall<double>&);
+extern template void sos_filter(const SosCall<float, double>&);
+extern template void sos_filter(const SosCall<double, float>&);
 
 }  // namespace torchfx
 

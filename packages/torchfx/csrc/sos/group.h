@@ -22,12 +22,12 @@ struct Stream {
     int64_t channel, row, segment, start, length;
 };
 
-template <class Sample>
+template <class In, class Out = In>
 struct SosCall {
-    const Sample* x;
+    const In* x;
     int64_t x_channel_stride, x_time_stride;
     int64_t x_repeat;  // channel c reads row c / x_repeat of x
-    Sample* y;         // or nullptr
+    Out* y;            // or nullptr
     int64_t y_channel_stride;
     int64_t channels, samples;
     Cascades cascades;
@@ -38,12 +38,13 @@ struct SosCall {
     SosPlan plan;
     const SosKernels* kernels;
     int lanes;
-    SosRun<Sample> run;
+    SosRun<In, Out> run;
+    int64_t y_time_stride = 1;  // or -1
 
     void use(const SosKernels& chosen) {
         kernels = &chosen;
         lanes = chosen.lanes;
-        run = run_of(chosen, x);
+        run = run_of(chosen, x, y);
     }
 
     int64_t sections() const { return cascades.sections; }
@@ -61,7 +62,7 @@ struct SosCall {
         return {channel, cascades.rows.of(channel), segment, start, std::min(plan.length, samples - start)};
     }
 
-    const Sample* input(int64_t channel, int64_t sample) const {
+    const In* input(int64_t channel, int64_t sample) const {
         const int64_t row = x_repeat == 1 ? channel : channel / x_repeat;
         return x + row * x_channel_stride + sample * x_time_stride;
     }
@@ -70,10 +71,10 @@ struct SosCall {
 inline int64_t next_checkpoint(int64_t position) { return (position / checkpoint_steps + 1) * checkpoint_steps; }
 
 // Streams that fill one vector, with the constants and the state of the filter in each of its lanes.
-template <class Sample>
+template <class In, class Out = In>
 class SosGroup {
 public:
-    SosGroup(const SosCall<Sample>& call, int64_t index)
+    SosGroup(const SosCall<In, Out>& call, int64_t index)
         : call_(call), count_(static_cast<int>(std::min<int64_t>(call.lanes, call.streams() - index * call.lanes))),
           stages_(static_cast<std::size_t>(stage_constants * call.sections() * call.lanes)),
           state_(call.sections(), call.lanes) {
@@ -123,7 +124,7 @@ public:
 
     // The `steps` samples before each segment but a channel's first, for the state they leave behind.
     void warm_up(int64_t steps) {
-        SosLanes<Sample> lanes = silence();
+        SosLanes<In, Out> lanes = silence();
         for (int lane = 0; lane < count_; ++lane)
             if (stream(lane).segment > 0) lanes.x[lane] = input(lane, -steps);
         call_.run(stages_.data(), call_.sections(), state_.data(), lanes, steps);
@@ -131,12 +132,13 @@ public:
 
     // Samples [from, to) of every segment that long; the lanes of shorter ones run idle.
     void advance(int64_t from, int64_t to, bool write) {
-        SosLanes<Sample> lanes = silence();
+        SosLanes<In, Out> lanes = silence();
         for (int lane = 0; lane < count_; ++lane) {
             const Stream& s = stream(lane);
             if (s.length < to) continue;
             lanes.x[lane] = input(lane, from);
-            if (write && call_.y) lanes.y[lane] = call_.y + s.channel * call_.y_channel_stride + s.start + from;
+            if (write && call_.y)
+                lanes.y[lane] = call_.y + s.channel * call_.y_channel_stride + (s.start + from) * call_.y_time_stride;
         }
         call_.run(stages_.data(), call_.sections(), state_.data(), lanes, to - from);
     }
@@ -186,17 +188,18 @@ private:
         }
     }
 
-    const Sample* input(int lane, int64_t offset) const {
+    const In* input(int lane, int64_t offset) const {
         return call_.input(stream(lane).channel, stream(lane).start + offset);
     }
 
-    SosLanes<Sample> silence() const {
-        SosLanes<Sample> lanes = {};
+    SosLanes<In, Out> silence() const {
+        SosLanes<In, Out> lanes = {};
         lanes.x_stride = call_.x_time_stride;
+        lanes.y_stride = call_.y_time_stride;
         return lanes;
     }
 
-    const SosCall<Sample>& call_;
+    const SosCall<In, Out>& call_;
     int count_;
     Stream streams_[max_lanes];
     Scratch<double, 16 * stage_constants * max_lanes> stages_;

@@ -50,27 +50,29 @@ void sweep(int n, const double* stages, double* state, double* tile, int steps) 
     }
 }
 
-template <class Sample, bool shifted>
-void run(const double* stages, int64_t count, double* state, const SosLanes<Sample>& lanes, int64_t steps) {
+template <class In, class Out, bool shifted>
+void run(const double* stages, int64_t count, double* state, const SosLanes<In, Out>& lanes, int64_t steps) {
     Tile tile;
     const bool wanted = any_stream(lanes.y);
     const int first = next_sweep(count);
     for (int64_t start = 0; start < steps; start += tile_steps) {
         const int n = steps - start < tile_steps ? static_cast<int>(steps - start) : tile_steps;
         if (lanes.x_stride == 1) {
-            const Rows<const Sample> rows = rows_from<const Sample>(lanes.x, start, silence<Sample>());
+            const Rows<const In> rows = rows_from<const In>(lanes.x, start, silence<In>());
             const int whole = n / VD * VD;
             double* rest = tile.at + whole * VD;
             sweep<shifted>(first, stages, state, rows, tile.at, whole);
             read_singly(lanes.x, 1, start + whole, n - whole, rest);
             sweep<shifted>(first, stages, state, rest, n - whole);
         } else {
-            read_tile<forwards>(lanes.x, lanes.x_stride, start, n, tile.at);
+            if (lanes.x_stride == -1) read_reversed(lanes.x, start, n, tile.at);
+            else read_tile<forwards>(lanes.x, lanes.x_stride, start, n, tile.at);
             sweep<shifted>(first, stages, state, tile.at, n);
         }
         for (int64_t k = first; k < count; k += stages_per_sweep)
             sweep<shifted>(next_sweep(count - k), stages + k * constants_size, state + k * state_size, tile.at, n);
-        if (wanted) write_tile<forwards>(tile.at, n, lanes.y, start);
+        if (wanted && lanes.y_stride == -1) write_reversed(tile.at, n, lanes.y, start);
+        else if (wanted) write_tile<forwards>(tile.at, n, lanes.y, start);
         flush_tiny(state, count);
     }
 }
@@ -113,7 +115,8 @@ void to_rows(const double* vectors, int64_t count, double* const* to) {
 
 }  // namespace
 
-extern const SosKernels sos_kernels = {VD, run<float, false>, run<double, true>, to_vectors, to_rows};
+extern const SosKernels sos_kernels = {VD, run<float, float, false>, run<double, double, true>, run<float, double, false>,
+                                       run<double, float, false>, to_vectors, to_rows};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

@@ -33,17 +33,18 @@ constexpr int max_lanes = 8;
 constexpr int checkpoint_steps = TORCHFX_CHECKPOINT_STEPS;
 
 // Streams that are filtered side by side, one in each lane of a vector: channels, or pieces in time of one channel.
-template <class Sample>
+template <class In, class Out = In>
 struct SosLanes {
-    const Sample* x[max_lanes];  // nullptr: zeros
-    Sample* y[max_lanes];        // nullptr: computed for the state only
-    int64_t x_stride;            // between two samples of a stream
+    const In* x[max_lanes];  // nullptr: zeros
+    Out* y[max_lanes];       // nullptr: computed for the state only
+    int64_t x_stride;        // between two samples of a stream
+    int64_t y_stride = 1;    // or -1
 };
 
 // Filters `steps` samples of every lane through `count` stages of its own. stages is (count, 6, lanes), each stage's
 // constants in the order of SosStage; state is (count, 2, lanes).
-template <class Sample>
-using SosRun = void (*)(const double* stages, int64_t count, double* state, const SosLanes<Sample>& lanes,
+template <class In, class Out = In>
+using SosRun = void (*)(const double* stages, int64_t count, double* state, const SosLanes<In, Out>& lanes,
                         int64_t steps);
 
 // A row of `count` doubles for each lane, at from[lane] or to[lane], into vectors (count, lanes) and out of them.
@@ -54,14 +55,22 @@ using VectorsToRows = void (*)(const double* vectors, int64_t count, double* con
 struct SosKernels {
     int lanes;
     SosRun<float> run_f32;   // stages in direct form
-    SosRun<double> run_f64;  // stages in shifted form
+    SosRun<double> run_f64;  // stages in either form
+    SosRun<float, double> run_widening;   // stages in direct form
+    SosRun<double, float> run_narrowing;  // the same
     RowsToVectors to_vectors;
     VectorsToRows to_rows;
 };
 
-// For samples of this type.
-static inline SosRun<float> run_of(const SosKernels& kernels, const float*) { return kernels.run_f32; }
-static inline SosRun<double> run_of(const SosKernels& kernels, const double*) { return kernels.run_f64; }
+// For input and output of these types.
+static inline SosRun<float> run_of(const SosKernels& kernels, const float*, const float*) { return kernels.run_f32; }
+static inline SosRun<double> run_of(const SosKernels& kernels, const double*, const double*) { return kernels.run_f64; }
+static inline SosRun<float, double> run_of(const SosKernels& kernels, const float*, const double*) {
+    return kernels.run_widening;
+}
+static inline SosRun<double, float> run_of(const SosKernels& kernels, const double*, const float*) {
+    return kernels.run_narrowing;
+}
 
 TORCHFX_DECLARE_KERNELS(SosKernels, sos_kernels)
 

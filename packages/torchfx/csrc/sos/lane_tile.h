@@ -178,6 +178,33 @@ void write_tile(const double* tile, int steps, Sample* const* y, int64_t start) 
         for (int lane = 0; lane < VD; ++lane) rows.at[lane][t] = static_cast<Sample>(tile[t * VD + lane]);
 }
 
+// Both for streams that run back in time, whose sample t lies at [-t]. A block of them is in memory in front of it.
+template <class Sample>
+void read_reversed(const Sample* const* x, int64_t start, int steps, double* tile) {
+    const Rows<const Sample> rows = rows_from<const Sample>(x, -start - (VD - 1), silence<Sample>() + longest_tile - VD);
+    int t = 0;
+    for (; t + VD <= steps; t += VD) {
+        vd r[VD];
+        read_block<backwards>(rows, -t, r);
+        for (int i = 0; i < VD; ++i) store(tile + (t + i) * VD, r[VD - 1 - i]);
+    }
+    read_singly(x, -1, start + t, steps - t, tile + t * VD);
+}
+
+template <class Sample>
+void write_reversed(const double* tile, int steps, Sample* const* y, int64_t start) {
+    Sample dropped[tile_steps];
+    const Rows<Sample> rows = rows_from<Sample>(y, -start - (VD - 1), dropped + tile_steps - VD);
+    int t = 0;
+    for (; t + VD <= steps; t += VD) {
+        vd r[VD];
+        for (int i = 0; i < VD; ++i) r[VD - 1 - i] = load(tile + (t + i) * VD);
+        write_block<backwards>(rows, -t, r);
+    }
+    for (; t < steps; ++t)
+        for (int lane = 0; lane < VD; ++lane) rows.at[lane][VD - 1 - t] = static_cast<Sample>(tile[t * VD + lane]);
+}
+
 template <class Sample>
 bool any_stream(Sample* const* streams) {
     for (int lane = 0; lane < VD; ++lane)

@@ -48,10 +48,10 @@ private:
 
 // What a segment's length of silence turns a state into: for each cascade a matrix of order 2 * sections, one column per
 // unit state, computed by the very kernel that filters, whose accuracy it shares.
-template <class Sample>
+template <class In, class Out = In>
 class Transitions {
 public:
-    explicit Transitions(const SosCall<Sample>& call)
+    explicit Transitions(const SosCall<In, Out>& call)
         : call_(call), order_(2 * call.sections()), count_(call.cascades.rows.count * order_),
           columns_(static_cast<std::size_t>(count_ * order_)) {}
 
@@ -68,7 +68,7 @@ public:
         }
         Scratch<double, 16 * stage_constants * max_lanes> stages(static_cast<std::size_t>(constants * call_.lanes));
         call_.kernels->to_vectors(from, constants, stages.data());
-        SosLanes<Sample> silence = {};
+        SosLanes<In, Out> silence = {};
         silence.x_stride = 1;
         call_.run(stages.data(), call_.sections(), state.data(), silence, call_.plan.length);
         for (int lane = 0; lane < count; ++lane) state.get(lane, column(first + lane));
@@ -92,19 +92,19 @@ private:
     int64_t first_column(int64_t channel) const { return call_.cascades.rows.of(channel) * order_; }
     double* column(int64_t j) { return columns_.data() + j * order_; }
 
-    const SosCall<Sample>& call_;
+    const SosCall<In, Out>& call_;
     int64_t order_, count_;
     Scratch<double, 256> columns_;
 };
 
 // The state every segment starts with, without filtering one after the other: a pass from rest gives what each adds
 // of its own, the transitions what it passes on.
-template <class Sample>
-void carry_states(const SosCall<Sample>& call, Transitions<Sample>& transitions, SegmentStates& starts) {
+template <class In, class Out>
+void carry_states(const SosCall<In, Out>& call, Transitions<In, Out>& transitions, SegmentStates& starts) {
     const int64_t groups = call.groups(), segments = call.plan.segments;
     for_each_group(groups + transitions.groups(), call.plan.threads, [&](int64_t index) {
         if (index >= groups) return transitions.compute(index - groups);
-        SosGroup<Sample> group(call, index);
+        SosGroup<In, Out> group(call, index);
         group.load_state_in();
         for (int lane = 0; lane < group.count(); ++lane)
             if (group.stream(lane).segment == 0) group.state().get(lane, starts.of(group.stream(lane)));

@@ -64,4 +64,17 @@ int32_t make_stages(const double* sos, int64_t count, SosForm form, SosStage* st
     return TORCHFX_OK;
 }
 
+// On a constant input of 1 a section gives `gain`; each state is what the samples so far still add to later outputs.
+void settled_state(const double* sos, int64_t sections, double* state) {
+    double level = 1;
+    for (int64_t k = 0; k < sections; ++k, sos += 6, state += 2) {
+        const double b0 = sos[0], b1 = sos[1], b2 = sos[2], a0 = sos[3], a1 = sos[4], a2 = sos[5];
+        const double gain = accurate_sum(b0, b2, b1) / accurate_sum(a0, a2, a1);
+        const double second = b2 - a2 * gain;
+        state[0] = level * (b1 - a1 * gain + second) / a0;
+        state[1] = level * second / a0;
+        level *= gain;
+    }
+}
+
 }  // namespace torchfx

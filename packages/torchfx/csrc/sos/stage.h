@@ -22,6 +22,9 @@ int32_t check_stages(const double* sos, int64_t count);
 // The stage of each row, after the same check.
 int32_t make_stages(const double* sos, int64_t count, SosForm form, SosStage* stages);
 
+// The state, (sections, 2) in SciPy's layout, in which a stable cascade has settled on a constant input of 1.
+void settled_state(const double* sos, int64_t sections, double* state);
+
 // Between SciPy's state and the kernel's: only the second one differs.
 inline double shift_state(const SosStage& stage, double s1, double s2) { return s2 + stage.kappa * s1; }
 inline double unshift_state(const SosStage& stage, double w1, double w2) { return w2 - stage.kappa * w1; }

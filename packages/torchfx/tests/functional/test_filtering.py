@@ -63,6 +63,45 @@ def test_lfilters_state_is_scipys(rng, name):
     assert np.allclose(after.mT, expected_after, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("channels", [1, 2, 3, 9])
+def test_lfilter_of_a_long_signal_is_scipys(rng, channels, dtype):
+    """What forgets soon is cut into stretches; a NaN is not forgotten, and neither does a low filter forget."""
+    x = torch.from_numpy(rng.standard_normal((channels, 20_000))).to(dtype)
+    for b, a in (signal.butter(4, 0.1), signal.ellip(12, 0.5, 60, 0.5), signal.butter(3, 0.002)):
+        before = rng.standard_normal((channels, len(a) - 1))
+        exact, after = signal.lfilter(*map(np.longdouble, (b, a, x.numpy())), zi=np.longdouble(before))
+        scipys, _ = signal.lfilter(b, a, x.double().numpy(), zi=before)
+        y, state = F.lfilter(b, a, x, zi=before)
+        assert deviation(y, exact) < (2e-7 if dtype == torch.float32 else 4 * deviation(scipys, exact))
+        assert np.allclose(state, np.float64(after), rtol=1e-7, atol=1e-9)
+    x[-1, 9000] = float("nan")
+    found, expected = F.lfilter(b, a, x), signal.lfilter(b, a, x.double().numpy())
+    assert np.array_equal(found.isnan(), np.isnan(expected))
+    assert np.allclose(found, expected, rtol=0, atol=1e-5, equal_nan=True)
+    b, a = signal.butter(4, 0.1)
+    found, expected = F.lfilter(b, a, x), signal.lfilter(b, a, x.double().numpy())
+    assert np.array_equal(found.isnan(), np.isnan(expected))
+
+
+def test_coefficients_are_kept_by_their_values(rng):
+    x, (b, a) = torch.from_numpy(rng.standard_normal(50)), signal.butter(4, 0.1)
+    for kind in (list, np.array, torch.tensor, lambda values: torch.tensor(values).float()):
+        above, below = kind(b), kind(a)
+        first = F.lfilter(above, below, x)
+        assert deviation(first, signal.lfilter(np.asarray(above, float), np.asarray(below, float), x)) < 1e-11
+        above[1] = 2.0  # in place
+        expected = signal.lfilter(np.asarray(above, float), np.asarray(below, float), x)
+        assert deviation(F.lfilter(above, below, x), expected) < 1e-11
+    with torch.inference_mode():
+        kept = F.lfilter([3.0, 0.1], a, x.clone())
+    leaf = x.clone().requires_grad_()
+    F.lfilter([3.0, 0.1], a, leaf).sum().backward()  # what inference mode made serves training
+    assert torch.equal(F.lfilter([3.0, 0.1], a, x), kept)
+    assert leaf.grad is not None
+    assert leaf.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, pytest.param(5, marks=pytest.mark.many)])
 def test_lfilter_is_differentiable_in_everything(order):
     b, a = signal.butter(order, 0.4)

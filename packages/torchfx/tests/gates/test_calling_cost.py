@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import soundfile
 import torch
+from scipy import signal
 
 import torchfx as fx
 from torchfx import audio_io
@@ -127,3 +128,12 @@ def test_no_file_waits_for_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(soundfile.SoundFile, "flush", lambda file: flushed.append(file.mode))
     audio_io.save(tmp_path / "a.wav", torch.zeros(1, 100), FS)
     assert "w" not in flushed
+
+
+def test_scipys_functions_with_known_coefficients_are_a_few_dozen_calls(wave):
+    """Making a transfer function of its coefficients takes 150 us, of those kept by their values 1 us."""
+    b, a = signal.butter(4, 0.1)
+    sos = torch.from_numpy(signal.butter(4, 0.1, output="sos"))
+    assert len(python_calls(lambda: fx.functional.lfilter(b, a, wave.ys))) <= 20
+    assert len(python_calls(lambda: fx.functional.filtfilt(b, a, wave.ys))) <= 30
+    assert len(python_calls(lambda: fx.functional.sosfiltfilt(sos, wave.ys))) <= 52

@@ -86,6 +86,15 @@ int main(int count, char** arguments) {
                                     sos.data(), 4, 1, 1, nullptr, nullptr, checkpoints.data(), by_x.data(), samples,
                                     by_sos.data(), nullptr, 2048, 1);
     }
+    if (std::strstr(arguments[1], "both ways"))
+        return torchfx_sos_zero_phase(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, sos.data(),
+                                      4, 1, 1, 27, TORCHFX_ODD, 2048, 1);
+    if (std::strstr(arguments[1], "lfilter")) {
+        const double b[4] = {0.05, 0.15, 0.15, 0.05}, a[4] = {1.0, -1.1, 0.6, -0.1};
+        std::vector<double> state(3 * channels);
+        return torchfx_lfilter_forward(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, 3, b, 1, 1,
+                                       a, 1, 1, state.data(), 1);
+    }
     if (std::strstr(arguments[1], "sos"))
         return torchfx_sos_forward(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, sos.data(),
                                    4, 1, 1, nullptr, nullptr, 2048, 1);

@@ -59,6 +59,11 @@ class Given:
         m[..., :lines, :lines] *= 0.5 / lines
         return m
 
+    def denominator(self):
+        """A recursion's coefficients as a polynomial that begins with 1."""
+        by_past = self.numbers(-0.32, 0.32, 3)
+        return torch.cat([torch.ones_like(by_past[..., :1]), by_past], dim=-1)
+
     def places(self):
         return torch.from_numpy(self.rng.integers(2**40, size=self.own))
 
@@ -67,6 +72,10 @@ class Given:
 CASES = {
     "sos_forward": lambda g: (g.signal(), g.sections(3), g.state(2, lead=(3,)), 256),
     "biquad_forward": lambda g: (g.signal(), *g.sections().split(3, -1), g.state(2), 256),
+    "sos_zero_phase": lambda g: (g.signal(), g.sections(3), min(5, g.time - 1), "odd"),
+    "lfilter_forward": lambda g: (g.signal(), g.numbers(-1, 1, 4), g.denominator(), g.state(3)),
+    "lfilter_zero_phase": lambda g: (
+        g.signal(), g.numbers(-1, 1, 4), g.denominator(), min(g.time, 17) - 1, "even"),
     "fir_forward": lambda g: (g.signal(), g.numbers(-1, 1, 5), g.state(4)),
     "lti_forward": lambda g: (
         g.signal(), g.numbers(-1, 1, 5), g.sections(3), g.state(4), g.state(2, lead=(3,)), 256),

@@ -24,6 +24,8 @@ __all__ = [
     "dynamics_forward",
     "error_feedback_forward",
     "fir_forward",
+    "lfilter_forward",
+    "lfilter_zero_phase",
     "limiter_forward",
     "lti_forward",
     "magnitude",
@@ -39,6 +41,7 @@ __all__ = [
     "rows",
     "saturated_forward",
     "sliding_max",
+    "sos_zero_phase",
     "state_space_forward",
 ]
 
@@ -120,6 +123,51 @@ def fir_forward(
         The output like x, and the state after it like `state`.
     """
     return operators["fir_forward"](x, taps, state, out=out)
+
+
+def lfilter_forward(x: Tensor, b: Tensor, a: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Filter a signal with a transfer function as it is, in the transposed direct form; stable or not.
+
+    Args:
+        x: float32 or float64, (..., time).
+        b, a: float64, (..., order + 1), order >= 1; a0 is taken for 1.
+        state: float64, (..., order), SciPy's `lfilter` zi; None starts from rest.
+
+    Returns:
+        The output like x, and the state after it like `state`.
+    """
+    return operators["lfilter_forward"](x, b, a, state)
+
+
+def lfilter_zero_phase(x: Tensor, b: Tensor, a: Tensor, edge: int, extension: str) -> Tensor:
+    """Filter a signal with a transfer function forwards and then backwards.
+
+    Args:
+        x: float32 or float64, (..., time).
+        b, a: as in `lfilter_forward`; `a` doesn't sum to zero.
+        edge, extension: as in `sos_zero_phase`.
+
+    Returns:
+        The output like x.
+    """
+    return operators["lfilter_zero_phase"](x, b, a, edge, extension)
+
+
+def sos_zero_phase(x: Tensor, sos: Tensor, edge: int, extension: str) -> Tensor:
+    """Filter a signal through a cascade forwards and then backwards.
+
+    Each time the cascade starts from the state in which it has settled on the first sample it meets.
+
+    Args:
+        x: float32 or float64, (..., time).
+        sos: float64, (..., sections, 6), as in `parallel_iir_forward`.
+        edge: by how many samples, fewer than it has, the signal goes on beyond each of its ends.
+        extension: how: "odd", "even" or "constant", as SciPy's `padtype`.
+
+    Returns:
+        The output like x.
+    """
+    return operators["sos_zero_phase"](x, sos, edge, extension)
 
 
 def lti_forward(

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from torchfx import _ops
-from torchfx._ops import native
 from torchfx._ops.operator import is_native
-from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
 from torchfx.tensors import broadcast_shapes, check_signal, coefficients, is_readable
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Coefficients = Sequence[Any] | npt.NDArray[np.floating[Any]] | Tensor
 
-__all__ = ["biquad", "checked_axis", "fftconvolve", "lfilter", "placed", "polynomials", "sosfilt"]
+__all__ = ["biquad", "checked_axis", "fftconvolve", "lfilter", "placed", "polynomials", "sosfilt", "transfer_function"]
 
 
 def lfilter(b: Coefficients, a: Coefficients, x: Tensor, axis: int = -1, zi: Coefficients | None = None) -> Any:
@@ -52,19 +51,23 @@ def lfilter(b: Coefficients, a: Coefficients, x: Tensor, axis: int = -1, zi: Coe
         tensor([0.1250, 0.0625])
     """
     x, axis = check_signal(x), checked_axis(axis, x)
-    b, a = polynomials(b, a, x)
-    x = x.movedim(axis, -1)
+    b, a, sos = transfer_function(b, a, x)
+    if axis != -1:
+        x = x.movedim(axis, -1)
     order = b.shape[-1] - 1
-    leading = broadcast_shapes(x=x.shape[:-1], b=b.shape[:-1], a=a.shape[:-1])
-    state = None if zi is None else _state(zi, axis, (), leading, order, x)
-    if order > 2 or not _is_stable(a):
-        y, after = _direct(b, a, x, state)
+    state: Tensor | None = None
+    leading: tuple[int, ...] = x.shape[:-1]
+    if b.dim() > 1 or a.dim() > 1:
+        leading = broadcast_shapes(x=leading, b=b.shape[:-1], a=a.shape[:-1])
+    if zi is not None:
+        state = _state(zi, axis, (), leading, order, x)
+    if sos is None:
+        y, after = _ops.lfilter_forward(x, b, a, state)
     else:
-        missing = 2 - order
-        before = None if state is None else pad(state, (0, missing))
-        y, after = _ops.biquad_forward(x, pad(b, (0, missing)), pad(a, (0, missing)), before)
-    y = y.movedim(-1, axis)
-    return y if zi is None else (y, after[..., :order].movedim(-1, axis))
+        y, after = _ops.parallel_iir_forward(x, sos, None if state is None else pad(state, (0, 2 - order))[None])
+    if axis != -1:
+        y = y.movedim(-1, axis)
+    return y if zi is None else (y, (after if sos is None else after[0, ..., :order]).movedim(-1, axis))
 
 
 def sosfilt(sos: Coefficients, x: Tensor, axis: int = -1, zi: Coefficients | None = None) -> Any:
@@ -166,6 +169,71 @@ def placed(name: str, values: Coefficients, x: Tensor) -> Tensor:
     return found.to(x.device, torch.float64)
 
 
+class Transfer(NamedTuple):
+    """A transfer function.
+
+    Attributes:
+        b, a: float64 (..., order + 1), divided by a0.
+        sos: the same as (..., 1, 6), where it is stable and of order 2 at most.
+    """
+
+    b: Tensor
+    a: Tensor
+    sos: Tensor | None
+
+
+def transfer_function(b: Coefficients, a: Coefficients, x: Tensor) -> Transfer:
+    """Return a transfer function for a signal; that of the same numbers is kept.
+
+    Making one takes longer than filtering a short signal: 150 us.
+    """
+    if x.is_cpu and not torch.compiler.is_dynamo_compiling() and is_native(x):
+        above, below = _numbers(b), _numbers(a)
+        if above is not None and below is not None:
+            return _kept(*above, *below)
+    return _transfer(*polynomials(b, a, x))
+
+
+Numbers = tuple[bytes, tuple[int, ...], "np.dtype[Any]", bool]
+
+
+def _numbers(values: Coefficients) -> Numbers | None:
+    """Return coefficients by their values, and whether they came as a tensor; None where they have to be looked at."""
+    if is_tensor := isinstance(values, Tensor):
+        if values.requires_grad or not (values.is_cpu and values.is_floating_point() and is_native(values)):
+            return None
+        array = values.numpy()
+    elif isinstance(values, np.ndarray):
+        array = values
+    elif isinstance(values, (list, tuple)) and all(type(value) in {int, float} for value in values):
+        array = np.array(values)
+    else:
+        return None
+    return (array.tobytes(), array.shape, array.dtype, is_tensor) if array.nbytes <= 4096 else None
+
+
+@lru_cache(maxsize=128)
+def _kept(
+    b: bytes, b_shape: tuple[int, ...], b_dtype: np.dtype[Any], b_is_tensor: bool,
+    a: bytes, a_shape: tuple[int, ...], a_dtype: np.dtype[Any], a_is_tensor: bool,
+) -> Transfer:  # fmt: skip
+    arrays = np.frombuffer(b, b_dtype).reshape(b_shape), np.frombuffer(a, a_dtype).reshape(a_shape)
+    with torch.inference_mode(False):
+        above, below = (
+            torch.tensor(array) if is_tensor else array
+            for array, is_tensor in zip(arrays, (b_is_tensor, a_is_tensor), strict=True)
+        )
+        return _transfer(*polynomials(above, below, torch.empty(0, device="cpu")))
+
+
+def _transfer(b: Tensor, a: Tensor) -> Transfer:
+    missing = 3 - b.shape[-1]
+    if missing < 0 or not _is_stable(a):
+        return Transfer(b, a, None)
+    rows = torch.broadcast_tensors(pad(b, (0, missing)), pad(a, (0, missing)))
+    return Transfer(b, a, torch.cat(rows, dim=-1).unsqueeze(-2))
+
+
 def polynomials(b: Coefficients, a: Coefficients, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return numerator and denominator of one length, (..., n), divided by a0."""
     b, a = placed("b", b, x), placed("a", a, x)
@@ -203,35 +271,3 @@ def _is_stable(a: Tensor) -> bool:
         return True
     rows = a.detach().reshape(-1, a.shape[-1]).tolist()
     return all(abs(a2) < 1 and abs(a1) < 1 + a2 for a1, a2 in ((*row[1:], 0.0, 0.0)[:2] for row in rows))
-
-
-def _direct(b: Tensor, a: Tensor, x: Tensor, zi: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Run the recursion natively, or as the response b, to whose output the state adds, and then 1 / a.
-
-    The state is that of the transposed direct form, what past samples still add: those of the input by way of b, those
-    of the output by way of a.
-    """
-    order = b.shape[-1] - 1
-    leading = torch.broadcast_shapes(x.shape[:-1], b.shape[:-1], a.shape[:-1])
-    compiling = torch.compiler.is_dynamo_compiling()
-    if (
-        native.library is not None
-        and not compiling
-        and x.is_cpu
-        and is_native(x)
-        and not _records_gradient(b, a, x, zi)
-    ):
-        after = torch.zeros(*leading, order, dtype=torch.float64)
-        if zi is not None:
-            after.copy_(zi)
-        program = Program(tuple(leading), x.dtype)
-        program.finish(program.lfilter(0, b, a, after))
-        return program.run(x), after
-    between, after = _ops.fir_forward(x.double(), b, zi)
-    y, _ = _ops.allpole_forward(between, a[..., None, 1:])
-    _, fed_back = _ops.fir_forward(y[..., -order:], a, None)
-    return y.to(x.dtype), after - fed_back
-
-
-def _records_gradient(*tensors: Tensor | None) -> bool:
-    return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors)

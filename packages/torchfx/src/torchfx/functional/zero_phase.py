@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from torchfx import _ops
+from torchfx._ops.zero_phase.composite import settled_sections, settled_state
+from torchfx._ops.zero_phase.schema import EXTENSIONS
 from torchfx.checks import whole_number
 from torchfx.errors import ArgumentError
-from torchfx.functional.filtering import checked_axis, lfilter, placed, polynomials, sosfilt
+from torchfx.functional.filtering import checked_axis, lfilter, placed, polynomials, transfer_function
 from torchfx.tensors import check_signal, is_readable
 
 if TYPE_CHECKING:
     from torchfx.functional.filtering import Coefficients
 
 __all__ = ["filtfilt", "lfilter_zi", "sosfilt_zi", "sosfiltfilt"]
-
-EXTENSIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "odd": lambda edge, inner: 2 * edge - inner,
-    "even": lambda edge, inner: inner,
-    "constant": lambda edge, inner: edge.expand_as(inner),
-}
-"""What lies beyond an edge, from the edge's sample and the mirrored ones behind it."""
 
 
 def filtfilt(
@@ -33,8 +28,10 @@ def filtfilt(
     axis: int = -1,
     padtype: str | None = "odd",
     padlen: int | None = None,
+    method: str = "pad",
+    irlen: int | None = None,
 ) -> Tensor:
-    """Filter forwards and backwards, like `scipy.signal.filtfilt` with its method "pad".
+    """Filter forwards and backwards, like `scipy.signal.filtfilt`.
 
     Args:
         b, a: coefficients (..., n), as in `lfilter`.
@@ -42,12 +39,19 @@ def filtfilt(
         axis: the axis to filter along.
         padtype: how the signal goes on beyond its edges: "odd", "even", "constant", or None for not at all.
         padlen: by how many samples, fewer than the signal has; None: 3 max(len(a), len(b)).
+        method: "pad" extends the signal as `padtype` and `padlen` say, and starts each time from the state settled on
+            the first sample. "gust" extends nothing: it starts from the states with which filtering forwards first or
+            backwards first makes the least difference (Gustafsson, "Determining the initial states in forward-backward
+            filtering", IEEE Transactions on Signal Processing 44, 1996).
+        irlen: for "gust", after how many samples the filter's response counts as over; None: never. The states are
+            solved for with matrices of so many rows, or of as many as the signal has samples.
 
     Returns:
         The output like x.
 
     Raises:
-        ArgumentError: a signal that is no longer than `padlen`, an unknown `padtype`, a pole at 0 Hz.
+        ArgumentError: for "pad", a signal that is no longer than `padlen`, an unknown `padtype`, a pole at 0 Hz; an
+            unknown method.
 
     Examples:
         >>> impulse = torch.zeros(41)
@@ -57,10 +61,17 @@ def filtfilt(
         True
     """
     x, axis = check_signal(x), checked_axis(axis, x)
-    b, a = polynomials(b, a, x)
-    edge = _pad_length(x, axis, padtype, padlen, 3 * b.shape[-1])
-    start = lfilter_zi(b, a)
-    return _both_ways(x, axis, padtype, edge, lambda each, first: lfilter(b, a, each, zi=start * first)[0])
+    if method not in ("pad", "gust"):
+        raise ArgumentError(f"method must be pad or gust, got {method!r}")
+    b, a, sos = transfer_function(b, a, x)
+    x = x.movedim(axis, -1)
+    if method == "gust":
+        return _from_best_states(b, a, x, irlen).movedim(-1, axis)
+    edge = _pad_length(x, padtype, padlen, 3 * b.shape[-1])
+    if sos is not None:
+        return _ops.sos_zero_phase(x, sos, edge, padtype or "odd").movedim(-1, axis)
+    _check_zero_frequency(a)
+    return _ops.lfilter_zero_phase(x, b, a, edge, padtype or "odd").movedim(-1, axis)
 
 
 def sosfiltfilt(
@@ -87,15 +98,14 @@ def sosfiltfilt(
         True
     """
     x, axis = check_signal(x), checked_axis(axis, x)
-    rows = placed("sos", sos, x)
-    start = sosfilt_zi(rows)
-    start = start.reshape(len(start), *[1] * (x.dim() - rows.dim() + 1), *start.shape[1:])  # the signal's dimensions
+    rows = _sections(sos, x)
     shortened = 0
-    if padlen is None and is_readable(rows):
-        zeros = (rows[..., [2, 5]] == 0).reshape(-1, rows.shape[-2], 2).all(0).sum(0)
-        shortened = int(zeros.min())
-    edge = _pad_length(x, axis, padtype, padlen, 3 * (2 * rows.shape[-2] + 1 - shortened))
-    return _both_ways(x, axis, padtype, edge, lambda each, first: sosfilt(rows, each, zi=start * first)[0])
+    if padlen is None and padtype is not None and is_readable(rows):
+        ends = rows.detach()[..., [2, 5]].reshape(-1, rows.shape[-2], 2).tolist()
+        shortened = min(sum(all(row[k][j] == 0 for row in ends) for k in range(rows.shape[-2])) for j in (0, 1))
+    x = x.movedim(axis, -1)
+    edge = _pad_length(x, padtype, padlen, 3 * (2 * rows.shape[-2] + 1 - shortened))
+    return _ops.sos_zero_phase(x, rows, edge, padtype or "odd").movedim(-1, axis)
 
 
 def lfilter_zi(b: Coefficients, a: Coefficients) -> Tensor:
@@ -116,12 +126,8 @@ def lfilter_zi(b: Coefficients, a: Coefficients) -> Tensor:
     """
     like = next((each for each in (b, a) if isinstance(each, Tensor)), torch.empty(0, device="cpu"))
     b, a = polynomials(b, a, like)
-    total = a.sum(-1, keepdim=True)
-    if is_readable(total) and not bool(total.all()):
-        raise ArgumentError("a must have no pole at 0 Hz, got coefficients that sum to zero")
-    # What is still to come of input and output at rest: state k holds b[j] - a[j] y for all j > k, y being the output.
-    coming = b - a * (b.sum(-1, keepdim=True) / total)
-    return coming[..., 1:].flip(-1).cumsum(-1).flip(-1)
+    _check_zero_frequency(a)
+    return settled_state(b, a)
 
 
 def sosfilt_zi(sos: Coefficients) -> Tensor:
@@ -138,39 +144,81 @@ def sosfilt_zi(sos: Coefficients) -> Tensor:
         tensor([[0.7500, 0.0000]], dtype=torch.float64)
     """
     like = sos if isinstance(sos, Tensor) else torch.empty(0, device="cpu")
-    rows = placed("sos", sos, like)
+    rows = _sections(sos, like)
+    for a in rows[..., 3:].unbind(-2):
+        _check_zero_frequency(a)
+    return settled_sections(rows)
+
+
+def _sections(sos: Coefficients, x: Tensor) -> Tensor:
+    """Return sections (..., n, 6) where the signal is."""
+    rows = placed("sos", sos, x)
     if rows.dim() < 2 or rows.shape[-1] != 6:
         raise ArgumentError(f"sos must have the shape (..., sections >= 1, 6), got {tuple(rows.shape)}")
-    states, level = [], rows.new_ones(rows.shape[:-2])
-    for row in rows.unbind(-2):
-        states.append(lfilter_zi(row[..., :3], row[..., 3:]) * level[..., None])
-        level = level * row[..., :3].sum(-1) / row[..., 3:].sum(-1)
-    return torch.stack(states)
+    return rows
 
 
-def _pad_length(x: Tensor, axis: int, padtype: str | None, padlen: int | None, default: int) -> int:
-    """Return by how many samples the signal is extended."""
+def _check_zero_frequency(a: Tensor) -> None:
+    total = a.sum(-1)
+    if is_readable(total) and not bool(total.all()):
+        raise ArgumentError("a must have no pole at 0 Hz, got coefficients that sum to zero")
+
+
+def _pad_length(x: Tensor, padtype: str | None, padlen: int | None, default: int) -> int:
+    """Return by how many samples the signal (..., time) is extended."""
     if padtype is not None and padtype not in EXTENSIONS:
         raise ArgumentError(f"padtype must be one of {', '.join(EXTENSIONS)} or None, got {padtype!r}")
     edge = 0 if padtype is None else default if padlen is None else whole_number("padlen", padlen, 0)
-    if x.shape[axis] <= edge:
-        raise ArgumentError(f"x must be longer than padlen = {edge} samples, got {x.shape[axis]}")
+    if x.shape[-1] <= edge:
+        raise ArgumentError(f"x must be longer than padlen = {edge} samples, got {x.shape[-1]}")
     return edge
 
 
-def _both_ways(x: Tensor, axis: int, padtype: str | None, edge: int, run: Callable[[Tensor, Tensor], Any]) -> Tensor:
-    """Run a filter over the extended signal and over its reversed output, in float64.
+def _from_best_states(b: Tensor, a: Tensor, x: Tensor, irlen: int | None) -> Tensor:
+    """Filter a signal (..., time) both ways from the states with which the order of the two makes the least difference.
+
+    With O the outputs to states alone, a column for each, R the reversal of time and F the filter, the output forwards
+    first is y1 + R F R O s + R O t for states s and t at both ends, that backwards first y2 + O s + F R O t.
 
     Args:
-        x, axis, padtype, edge: as above.
-        run: filters (..., time) from the state it has settled in on the first sample, (..., 1).
+        b, a: (..., order + 1), a0 = 1.
+        x: the signal.
+        irlen: as in `filtfilt`.
     """
-    wide = x.movedim(axis, -1).double()
-    if edge and padtype is not None:
-        beyond = EXTENSIONS[padtype]
-        left = beyond(wide[..., :1], wide[..., 1 : edge + 1].flip(-1))
-        right = beyond(wide[..., -1:], wide[..., -edge - 1 : -1].flip(-1))
-        wide = torch.cat([left, wide, right], dim=-1)
-    for _ in range(2):
-        wide = run(wide, wide[..., :1]).flip(-1)
-    return wide[..., edge : wide.shape[-1] - edge].to(x.dtype).movedim(-1, axis)
+    wide, order, time = x.double(), b.shape[-1] - 1, x.shape[-1]
+    forwards_first: Tensor = lfilter(b, a, lfilter(b, a, wide).flip(-1)).flip(-1)
+    if order == 0:
+        return forwards_first.to(x.dtype)
+    backwards_first = lfilter(b, a, lfilter(b, a, wide.flip(-1)).flip(-1))
+    rows = time if irlen is None else whole_number("irlen", irlen, 1)
+    whole = time <= 2 * rows
+    rows = time if whole else rows
+    states = torch.eye(order, dtype=torch.float64, device=x.device)
+    b, a = b.unsqueeze(-2), a.unsqueeze(-2)
+    shape = torch.broadcast_shapes(b.shape[:-1], a.shape[:-1], (order,))
+    alone = lfilter(b, a, x.new_zeros(*shape, rows, dtype=torch.float64), zi=states.expand(*shape, order))[0]
+    alone = alone.mT  # (..., rows, order)
+    twice = lfilter(b, a, alone.flip(-2).mT).mT
+    parts = (twice.flip(-2), alone.flip(-2)), (twice.flip(-2) - alone, alone.flip(-2) - twice)
+    effect, difference = (torch.cat(pair, dim=-1) if whole else _beside(*pair) for pair in parts)
+    gap = backwards_first - forwards_first
+    gap = gap if whole else torch.cat([gap[..., :rows], gap[..., -rows:]], dim=-1)
+    solved = _least_squares(difference, gap)
+    added = (effect @ solved[..., None])[..., 0]
+    if not whole:
+        added = torch.cat(
+            [added[..., :rows], added.new_zeros(*added.shape[:-1], time - 2 * rows), added[..., rows:]], -1
+        )
+    return (forwards_first + added).to(x.dtype)
+
+
+def _beside(first: Tensor, second: Tensor) -> Tensor:
+    """Return a block diagonal matrix of two (..., rows, columns)."""
+    zeros = torch.zeros_like(first)
+    return torch.cat([torch.cat([first, zeros], dim=-1), torch.cat([zeros, second], dim=-1)], dim=-2)
+
+
+def _least_squares(matrix: Tensor, values: Tensor) -> Tensor:
+    """Return the shortest x (..., columns) of those with the least |matrix x - values|; singular ones count as zero."""
+    inverse: Tensor = torch.linalg.pinv(matrix, rtol=torch.finfo(matrix.dtype).eps)
+    return (inverse @ values[..., None])[..., 0]
