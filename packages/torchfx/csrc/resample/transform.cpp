@@ -47,14 +47,14 @@ public:
           tiles_(rounded_up(outputs_, hop_)), table_(fft_roots(size, fir_.lanes)), roots_(table_->view()) {}
 
     void run() {
-        const int64_t values = 2 * size_, pairs = rounded_up(job_.channels * tiles_, 2);
+        const int64_t values = 2 * size_, pairs = rounded_up(tiles_, 2);
         Workspaces spectra(1, job_.up * job_.down * values), workspaces(job_.threads, (job_.down + 1) * values);
         const Workspaces::Lease held(spectra);
         spectra_ = held.data();
         parallel_for(job_.up * job_.down, 1, [&](int64_t i) { transform_branch(i / job_.down, i % job_.down); });
-        parallel_for(pairs, job_.threads, [&](int64_t i) {
+        parallel_for(job_.channels * pairs, job_.threads, [&](int64_t i) {
             const Workspaces::Lease space(workspaces);
-            resample(2 * i, space.data());
+            resample(i / pairs, i % pairs * 2, space.data());
         });
         if (!finite_) add_not_finite();
     }
@@ -75,13 +75,14 @@ private:
         fft_.forward(data, size_, 0, roots_);
     }
 
-    // Two tiles of any channels at a time, one in the real and one in the imaginary parts: the taps are real.
-    void resample(int64_t item, double* space) {
+    // Two tiles at a time, one in the real and one in the imaginary parts: the taps are real. Both are of one channel, so
+    // that no channel's rounding depends on another's.
+    void resample(int64_t c, int64_t tile, double* space) {
         const double* inputs[most_down];
         for (int64_t p = 0; p < job_.down; ++p) {
             double* const data = space + 2 * size_ * p;
-            load(item, p, data);
-            load(item + 1, p, data + fir_.lanes);
+            load(c, tile, p, data);
+            load(c, tile + 1, p, data + fir_.lanes);
             fft_.forward(data, size_, 0, roots_);
             inputs[p] = data;
         }
@@ -92,17 +93,16 @@ private:
             std::fill_n(sum, 2 * size_, 0.0);
             fft_.add_products(sum, inputs, taps, job_.down, size_);
             fft_.inverse(sum, size_, 0, roots_);
-            store(item, q, sum);
-            store(item + 1, q, sum + fir_.lanes);
+            store(c, tile, q, sum);
+            store(c, tile + 1, q, sum + fir_.lanes);
         }
     }
 
-    void load(int64_t item, int64_t p, double* data) {
-        const int64_t c = item / tiles_, start = item % tiles_ * hop_ - history_ - branches_.first;
-        FirSignal phase = {advance(job_.x, job_.dtype, p * job_.x_time_stride), job_.dtype, job_.down * job_.x_time_stride,
-                           p < job_.samples ? rounded_up(job_.samples - p, job_.down) : 0, nullptr, 0};
-        if (c < job_.channels) phase.data = advance(phase.data, job_.dtype, c * job_.x_channel_stride);
-        else phase.length = 0;
+    void load(int64_t c, int64_t tile, int64_t p, double* data) {
+        const int64_t start = tile * hop_ - history_ - branches_.first;
+        const int64_t count = tile < tiles_ && p < job_.samples ? rounded_up(job_.samples - p, job_.down) : 0;
+        const void* x = advance(job_.x, job_.dtype, c * job_.x_channel_stride + p * job_.x_time_stride);
+        const FirSignal phase = {x, job_.dtype, job_.down * job_.x_time_stride, count, nullptr, 0};
         if (fir_.load(phase, start, size_, data, 2 * fir_.lanes)) return;
         finite_.store(false, std::memory_order_relaxed);
         for (int64_t i = 0; i < size_; i += fir_.lanes)
@@ -112,9 +112,9 @@ private:
             }
     }
 
-    void store(int64_t item, int64_t q, const double* results) const {
-        const int64_t c = item / tiles_, first = item % tiles_ * hop_;
-        if (c >= job_.channels) return;
+    void store(int64_t c, int64_t tile, int64_t q, const double* results) const {
+        if (tile >= tiles_) return;
+        const int64_t first = tile * hop_;
         const int64_t count = std::min(hop_, rounded_up(job_.length - q, job_.up) - first);
         void* const y = advance(job_.y, job_.dtype, c * job_.y_channel_stride);
         if (job_.up == 1) {
@@ -189,7 +189,7 @@ double transform_cost(const ResampleJob& job, int64_t size) {
     const int64_t hop = size - fir_history(branches_of(job).n_taps), branches = job.up * job.down;
     const double one = (0.6 + 0.05 * std::log2(static_cast<double>(size))) * static_cast<double>(size);
     const double products = 0.25 * static_cast<double>(branches * size);
-    const int64_t pairs = rounded_up(job.channels * rounded_up(rounded_up(job.length, job.up), hop), 2);
+    const int64_t pairs = job.channels * rounded_up(rounded_up(rounded_up(job.length, job.up), hop), 2);
     return static_cast<double>(branches) * one +
            static_cast<double>(pairs) * (static_cast<double>(job.up + job.down) * one + products);
 }
