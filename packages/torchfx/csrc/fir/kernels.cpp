@@ -18,13 +18,10 @@ TORCHFX_INLINE double sample_at(const FirSignal& signal, int64_t t) {
 template <class Sample>
 TORCHFX_INLINE vd vector_at(const FirSignal& signal, int64_t t) {
     if (t + VD <= 0 || t >= signal.length + signal.tail_length) return set1(0.0);
+    if (t >= 0 && t + VD <= signal.length)
+        return gather_samples(static_cast<const Sample*>(signal.data) + t * signal.stride, signal.stride);
     double lanes[VD];
-    if (t >= 0 && t + VD <= signal.length) {
-        const Sample* data = static_cast<const Sample*>(signal.data) + t * signal.stride;
-        for (int i = 0; i < VD; ++i) lanes[i] = data[i * signal.stride];
-    } else {
-        for (int i = 0; i < VD; ++i) lanes[i] = sample_at<Sample>(signal, t + i);
-    }
+    for (int i = 0; i < VD; ++i) lanes[i] = sample_at<Sample>(signal, t + i);
     return load(lanes);
 }
 

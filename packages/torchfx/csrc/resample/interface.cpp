@@ -2,14 +2,16 @@
 //
 // Output m is a sum over the taps of phase (m * down + origin) % up: `up` outputs later the phase is the same, and the
 // inputs lie `down` further on. So a channel is cut into stretches of `up` outputs (or a multiple), and as many
-// stretches as there are lanes are filtered side by side, each tap multiplying a vector.
+// stretches as there are lanes are filtered side by side, each tap multiplying a vector. Where `up` and `down` are small
+// numbers, transforms take less time (transform.cpp).
 #include <algorithm>
 #include <atomic>
 #include <new>
 
-#include "fir/convolution.h"
 #include "fir/taps.h"
+#include "resample/job.h"
 #include "resample/kernels.h"
+#include "resample/transform.h"
 #include "support/pool.h"
 #include "support/subnormals.h"
 #include "support/workspace.h"
@@ -20,24 +22,11 @@ namespace {
 
 constexpr int64_t J = resample_group;
 
-struct Job {
-    int32_t dtype;
-    const void* x;
-    int64_t x_channel_stride, x_time_stride, samples;
-    void* y;
-    int64_t y_channel_stride, channels, length;
-    const double* taps;  // (up, n_taps)
-    int64_t up, n_taps, down, origin;
-    int threads;
-};
-
 int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
-int64_t floor_division(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-int64_t rounded_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Resampler {
 public:
-    explicit Resampler(const Job& job)
+    explicit Resampler(const ResampleJob& job)
         : job_(job), kernels_(TORCHFX_KERNELS(resample_kernels)),
           width_(job.n_taps + ((J - 1) * job.down + job.up - 1) / job.up),
           periods_(periods_in_a_stretch()), outputs_(std::min(job.length, job.up * periods_)),
@@ -131,7 +120,7 @@ private:
                 std::min(outputs_, job_.length - done)};
     }
 
-    const Job& job_;
+    const ResampleJob& job_;
     const ResampleKernels& kernels_;
     const int64_t width_;     // inputs that a group of outputs depends on
     const int64_t periods_;   // of `up` outputs, in a stretch
@@ -144,47 +133,7 @@ private:
     const int64_t run_;       // groups that share a tile of inputs
 };
 
-// Where up and down are small, each phase is an ordinary finite response of which every `down`-th result is kept, and
-// transforms compute all of them in less time. Nanoseconds on one core, 11/2026: AVX-512, 188 to 805 taps.
-bool pays_by_transform(const Job& job) {
-    if (job.length / job.up < 4 * job.n_taps) return false;
-    const double direct = 0.0375 * static_cast<double>(job.n_taps) + 1.9, transform = 3.6 * static_cast<double>(job.down);
-    return transform < direct;
-}
-
-template <class Sample>
-void keep(const double* results, int64_t down, int64_t count, Sample* y, int64_t up) {
-    for (int64_t i = 0; i < count; ++i) y[i * up] = static_cast<Sample>(results[i * down]);
-}
-
-void run_by_transform(const Job& job) {
-    // Results of a phase at a time: many transforms, and little enough for a second-level cache.
-    const int64_t per_phase = std::max<int64_t>(1, std::max<int64_t>(1 << 15, 8 * job.n_taps) / job.down);
-    const int64_t run = per_phase * job.up, runs = rounded_up(job.length, run);
-    const int64_t bytes = job.dtype == TORCHFX_F32 ? 4 : 8;
-    Workspaces workspaces(job.threads, per_phase * job.down);
-    parallel_for_or_throw(job.channels * runs, job.threads, [&](int64_t task) {
-        const Workspaces::Lease space(workspaces);
-        const int64_t c = task / runs, first = task % runs * run, end = std::min(job.length, first + run);
-        FirConvolution phase = {};
-        phase.channels = phase.signal_repeat = 1;
-        phase.signal = {static_cast<const char*>(job.x) + c * job.x_channel_stride * bytes, job.dtype,
-                        job.x_time_stride, job.samples, nullptr, 0};
-        phase.threads = 1;
-        char* const y = static_cast<char*>(job.y) + c * job.y_channel_stride * bytes;
-        for (int64_t m = first; m < std::min(end, first + job.up); ++m) {
-            const int64_t place = m * job.down + job.origin, count = rounded_up(end - m, job.up);
-            phase.origin = floor_division(place, job.up);
-            phase.filters = {job.taps + (place - phase.origin * job.up) * job.n_taps, job.n_taps, 0, {1, 1}};
-            phase.output = {space.data(), TORCHFX_F64, (count - 1) * job.down + 1, nullptr, 0};
-            convolve(phase);
-            if (job.dtype == TORCHFX_F32) keep(space.data(), job.down, count, reinterpret_cast<float*>(y) + m, job.up);
-            else keep(space.data(), job.down, count, reinterpret_cast<double*>(y) + m, job.up);
-        }
-    });
-}
-
-bool valid(const Job& job) {
+bool valid(const ResampleJob& job) {
     return (job.dtype == TORCHFX_F32 || job.dtype == TORCHFX_F64) && job.x && job.y && job.taps && job.channels >= 1 &&
            job.samples >= 1 && job.length >= 1 && job.up >= 1 && job.n_taps >= 1 && job.down >= 1 && job.threads >= 1;
 }
@@ -198,14 +147,15 @@ extern "C" int32_t torchfx_resample_forward(int32_t dtype, const void* x, int64_
                                             int64_t x_time_stride, int64_t samples, void* y, int64_t y_channel_stride,
                                             int64_t channels, int64_t length, const double* taps, int64_t up,
                                             int64_t n_taps, int64_t down, int64_t origin, int32_t threads) {
-    const Job job = {dtype,    x,      x_channel_stride, x_time_stride, samples, y,    y_channel_stride, channels,
+    const ResampleJob job = {dtype,    x,      x_channel_stride, x_time_stride, samples, y,    y_channel_stride, channels,
                      length, taps,   up,               n_taps,        down,    origin, threads};
     if (!valid(job)) return TORCHFX_BAD_ARGUMENT;
     const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {
-        if (!pays_by_transform(job)) return Resampler(job).run();
+        const int64_t size = transform_size(job);
+        if (size == 0) return Resampler(job).run();
         if (const int32_t status = check_taps(taps, n_taps, {up, 1}, up)) return status;
-        run_by_transform(job);
+        resample_by_transforms(job, size);
         return TORCHFX_OK;
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;

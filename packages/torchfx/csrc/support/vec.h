@@ -113,6 +113,27 @@ TORCHFX_INLINE vh narrow(vd v) { return static_cast<float>(v); }
 // Samples of either precision.
 TORCHFX_INLINE vd load_samples(const float* p) { return widen(load_half(p)); }
 TORCHFX_INLINE vd load_samples(const double* p) { return load(p); }
+
+// VD samples that lie `stride` apart. Joined in a register: a vector that is read where single values were just stored
+// waits for all of them.
+#if defined(TORCHFX_VECTORS)
+TORCHFX_INLINE vd gather_samples(const float* p, int64_t stride) {
+    vh v;
+    TORCHFX_UNROLL
+    for (int i = 0; i < VD; ++i) v[i] = p[i * stride];
+    return widen(v);
+}
+TORCHFX_INLINE vd gather_samples(const double* p, int64_t stride) {
+    vd v;
+    TORCHFX_UNROLL
+    for (int i = 0; i < VD; ++i) v[i] = p[i * stride];
+    return v;
+}
+#else
+TORCHFX_INLINE vd gather_samples(const float* p, int64_t) { return *p; }
+TORCHFX_INLINE vd gather_samples(const double* p, int64_t) { return *p; }
+#endif
+
 TORCHFX_INLINE void store_samples(float* p, vd v) { store_half(p, narrow(v)); }
 TORCHFX_INLINE void store_samples(double* p, vd v) { store(p, v); }
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,13 @@ __all__ = [
     "coefficients",
     "columns",
     "is_readable",
+    "lacks_float64",
     "latest",
     "no_device",
     "on_device",
     "sections",
     "settings_on",
+    "through_cpu",
 ]
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -42,6 +45,35 @@ def is_readable(tensor: Tensor) -> bool:
     )
 
 
+def lacks_float64(x: Tensor) -> bool:
+    """Return whether a tensor lies on a device without float64, such as Apple's GPUs ("mps")."""
+    return not (x.is_cpu or x.is_cuda or x.is_meta or _has_float64(x.device.type))
+
+
+@cache
+def _has_float64(device: str) -> bool:
+    try:
+        torch.empty(0, dtype=torch.float64, device=device)
+    except (TypeError, RuntimeError, NotImplementedError):
+        return False
+    return True
+
+
+def through_cpu(process: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Process a signal of a device without float64 on the CPU, and return the result on its device."""
+    _warn_of(x.device.type)
+    return process(check_signal(x.cpu())).to(x.device)
+
+
+@cache
+def _warn_of(device: str) -> None:
+    warnings.warn(
+        f"{device!r} has no float64, in which torchfx computes: signals on it are processed on the CPU and returned",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
 def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
     """Return a signal that a processor computes on, or raise unless `x` is a float32 or float64 tensor with samples.
 
@@ -54,6 +86,11 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
         hint = "a Wave is piped: wave | module" if type(x).__name__ == "Wave" else "convert it with torch.as_tensor"
         raise ArgumentTypeError(f"x must be a tensor (..., time), got {type(x).__name__}; {hint}")
     check_dense(x)
+    if lacks_float64(x):
+        raise ArgumentError(
+            f"x must lie on a device that has float64, got {str(x.device)!r}; processors take it through the CPU, "
+            f"for functions move it: x.cpu()"
+        )
     if x.dtype in HALVES and (x.dtype == half or torch.is_autocast_enabled(x.device.type)):
         x = x.float()
     if x.is_complex():

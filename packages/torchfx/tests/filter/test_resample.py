@@ -8,11 +8,22 @@ import scipy.signal
 import torch
 
 import torchfx as fx
+from torchfx import _ops
+from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError, StreamError
 from torchfx.filter import Resample
 from torchfx.realtime import Stream, process_file
 
-PAIRS = [(44_100, 48_000), (48_000, 44_100), (48_000, 16_000), (16_000, 48_000), (44_100, 22_050), (8000, 44_100)]
+PAIRS = [
+    (44_100, 48_000),
+    (48_000, 44_100),
+    (48_000, 16_000),
+    (16_000, 48_000),
+    (44_100, 22_050),
+    (8000, 44_100),
+    (44_100, 16_000),
+    (44_100, 8000),
+]
 REJECTION = {"HQ": 125, "VHQ": 175}
 
 
@@ -52,8 +63,7 @@ def test_aliases_are_suppressed(fs, rate, quality):
 def test_it_is_scipy_s_with_the_same_low_pass():
     x = torch.randn(2, 3000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     module = Resample(44_100, fs=48_000)
-    ratio = module.ratio(48_000)
-    taps = module._taps(ratio, x).T.reshape(-1).numpy()[: 2 * ratio.reach + 1]
+    taps = resampling_taps(147, 160, "HQ").T.reshape(-1).numpy()[: 2 * resampling_reach(147, 160, "HQ") + 1]
     expected = scipy.signal.resample_poly(x.numpy(), 147, 160, axis=-1, window=taps / taps.sum())
     assert np.abs(module(x).numpy() - expected * taps.sum() / 147).max() < 1e-12
 
@@ -69,7 +79,7 @@ def test_any_shape_has_ceil_of_its_length(shape, dtype):
     assert float((y.reshape(-1, y.shape[-1])[-1].double() - alone).abs().max()) <= 2e-7 * float(alone.abs().max())
 
 
-@pytest.mark.parametrize(("fs", "rate"), [(44_100, 48_000.5), (48_000, 44_111)])
+@pytest.mark.parametrize(("fs", "rate"), [(44_100, 48_000.5), (48_000, 44_111), (44_100, 16_000), (44_100, 6000)])
 def test_odd_ratios_stream_like_the_whole(fs, rate):
     x = torch.randn(1, 900, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     whole = (fx.Wave(x, fs) | Resample(rate)).ys
@@ -77,6 +87,21 @@ def test_odd_ratios_stream_like_the_whole(fs, rate):
     y = torch.cat([*(stream.process(block) for block in x.split(257, -1)), stream.flush()], -1)
     assert y.shape == whole.shape
     assert float((y - whole).abs().max()) < 1e-12
+
+
+@pytest.mark.parametrize("rate", [16_000, 8000, 11_000])
+def test_two_low_passes_are_nearly_the_one_between_the_rates(rate):
+    """The rate is halved by transforms first; in single precision, what lies between is rounded once more."""
+    x = torch.randn(3, 4000, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    assert Resample(rate).ratio(44_100).divided > 1
+    low_pass = scipy.signal.cheby2(12, 140, 0.85 * rate / 2, output="sos", fs=44_100)
+    passed = torch.from_numpy(scipy.signal.sosfilt(low_pass, x) * scipy.signal.windows.blackmanharris(4000))
+    taps = resampling_taps(rate // 100, 441, "HQ")
+    one = _ops.resample_forward(passed, taps, 441, resampling_reach(rate // 100, 441, "HQ"), -(-4000 * rate // 44_100))
+    assert float((Resample(rate, fs=44_100)(passed) - one).abs().max()) < 1e-6 * float(one.abs().max())
+    single = Resample(rate, fs=44_100)(x.float())
+    expected = Resample(rate, fs=44_100)(x.float().double())
+    assert float((single.double() - expected).abs().max()) < 2e-7 * float(expected.abs().max())
 
 
 def test_what_follows_runs_at_the_new_rate_whole_in_blocks_and_on_files(tmp_path):

@@ -41,7 +41,7 @@ from torchfx.plan import (
 )
 from torchfx.plan.steps import named_error
 from torchfx.rate import ambient_rate, followed_rate, resolve_rate
-from torchfx.tensors import broadcast_shapes, check_signal, is_readable, no_device
+from torchfx.tensors import broadcast_shapes, check_signal, is_readable, lacks_float64, no_device, through_cpu
 
 __all__ = ["FilterChain", "Parallel", "Processor"]
 
@@ -433,6 +433,9 @@ class Processor(Responses, Declared):
 
     def forward(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time), float32 or float64, from rest."""
+        if isinstance(x, Tensor) and lacks_float64(x):
+            joined = self.derived_kind in {"chain", "parallel"}  # their parts may have modules on the device among them
+            return plan_of(self, ambient_rate()).run(x) if joined else through_cpu(self.forward, x)
         given = x.dtype if isinstance(x, Tensor) else None
         x = check_signal(x, self._half)
         # The compiler cannot follow context variables. Asked here, not in a function, which it might compile alone.
@@ -470,11 +473,13 @@ class Processor(Responses, Declared):
             now = fn(torch.empty(0, device=was, dtype=self._half or torch.float32))
         except (RuntimeError, AssertionError) as error:
             raise no_device(error) from error
+        here = not lacks_float64(now)  # where signals come to the processor, its tensors stay
         with assigning:
-            super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]
+            if here:
+                super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]
             for child in self.children() if recurse else ():
                 child._apply(fn)
-            if now.device != was:
+            if here and now.device != was:
                 self._device = now.device
             self._half = now.dtype if now.dtype in {torch.float16, torch.bfloat16} else None
             self._changed()
@@ -565,6 +570,8 @@ def _checking(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @wraps(forward)
     def checked(self: Processor, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(x, Tensor) and lacks_float64(x):
+            return through_cpu(lambda x: checked(self, x, *args, **kwargs), x)
         y = forward(self, check_signal(x, self._half), *args, **kwargs)
         return y.to(x.dtype) if x.dtype is self._half else y
 

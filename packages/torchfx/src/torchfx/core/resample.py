@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.checks import number_text
 from torchfx.core.processor import Processor
-from torchfx.design.resampling import resampling_reach, resampling_taps
+from torchfx.design.resampling import PASSBAND, QUALITIES, kaiser_reach, low_pass_phases, resampling_reach
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, output_rate, sample_rate
 from torchfx.plan import LTI, State
@@ -27,19 +28,63 @@ MOST_FACTOR = 256
 """How far the rates may lie apart; there, a phase of the low-pass has some 50 000 taps."""
 
 
-class Ratio(NamedTuple):
-    """What resampling at a ratio up/down takes.
+MOST_DIRECT = 16
+"""Ratios of numbers up to this are resampled by transforms in one stage (csrc/resample/transform.cpp)."""
+
+CACHED = 64
+
+MOST_OF_HALVED = 0.95
+"""The output's rate over the divided one, at most: where they are closer, the second low-pass needs too many taps."""
+
+MARGIN_DB = 6
+"""What the second of two low-passes attenuates more, as the images of both add."""
+
+
+class Stage(NamedTuple):
+    """One low-pass of a change of rate.
 
     Attributes:
-        up, down: the ratio in lowest terms.
-        reach: how far the low-pass reaches to each side, in sampling intervals over `up`.
-        n_taps: of each of its phases.
+        up: its phases.
+        down: every `down`-th of its outputs is kept.
+        reach: how far it reaches to each side, in sampling intervals of its input over `up`.
+        cutoff: the middle of its transition band, as a part of half the rate of its taps.
+        attenuation: in its stop band, dB.
     """
 
     up: int
     down: int
     reach: int
-    n_taps: int
+    cutoff: float
+    attenuation: float
+
+    def run(self, x: Tensor, origin: int, length: int) -> Tensor:
+        """Return outputs 0, ..., length - 1; output 0 lies at `origin`, in the input's sampling intervals over `up`."""
+        taps = settings_on(low_pass_phases(self.up, self.cutoff, self.reach, self.attenuation), x.device)
+        return _ops.resample_forward(x, taps, self.down, origin + self.reach, length)
+
+
+class Ratio(NamedTuple):
+    """What resampling at a ratio up/down takes.
+
+    Where the rate falls to less than half, by a ratio of large numbers, two low-passes follow each other. The first
+    divides the rate by a power of two; it is as steep as the rates ask for, and costs little by transforms. The second
+    has to suppress only images that lie far away, and is short.
+
+    Attributes:
+        up, down: the ratio in lowest terms.
+        divided: what the rate is divided by first; 1: nothing.
+        stages: the low-passes, one or two.
+    """
+
+    up: int
+    down: int
+    divided: int
+    stages: tuple[Stage, ...]
+
+    @property
+    def reach(self) -> int:
+        """How far an output's dependence on the input reaches to each side, in sampling intervals over `up`."""
+        return self.stages[-1].reach + (self.stages[0].reach * self.up if len(self.stages) == 2 else 0)
 
     @property
     def latency(self) -> int:
@@ -49,7 +94,46 @@ class Ratio(NamedTuple):
     @property
     def past(self) -> int:
         """Inputs before a block that its outputs depend on."""
-        return resampled_length(self.n_taps * self.up - 1 + self.latency * self.down - self.reach, 1, self.up)
+        n_taps = 2 * self.reach // self.up + 1
+        return resampled_length(n_taps * self.up - 1 + self.latency * self.down - self.reach, 1, self.up)
+
+    def run(self, x: Tensor, origin: int, length: int, first: int = 0) -> Tensor:
+        """Return outputs 0, ..., length - 1.
+
+        Args:
+            x: (..., time), silence before and after.
+            origin: where in x output 0 lies, in sampling intervals over `up`.
+            length: how many outputs.
+            first: which sample of the signal x begins with: those at multiples of `divided` are kept.
+        """
+        last = self.stages[-1]
+        if self.divided == 1 or length == 0:
+            return last.run(x, origin, length)
+        offset = -first % self.divided
+        origin -= offset * self.up
+        begin = (origin - last.reach) // last.up
+        count = (origin + (length - 1) * self.down + last.reach) // last.up + 1 - begin
+        divided = self.stages[0].run(x, offset + begin * self.divided, count)
+        return last.run(divided, origin - begin * last.up, length)
+
+
+@lru_cache(CACHED)
+def ratio_of(up: int, down: int, quality: str) -> Ratio:
+    """Return how to resample at a ratio in lowest terms."""
+    attenuation, divided = QUALITIES[quality], 1
+    if down > MOST_DIRECT and down % 2 == 1:
+        while 2 * divided * up <= MOST_OF_HALVED * down:
+            divided *= 2
+    if divided == 1:
+        cutoff = (1 + PASSBAND) / 2 / max(up, down)
+        return Ratio(up, down, 1, (Stage(up, down, resampling_reach(up, down, quality), cutoff, attenuation),))
+    part = up / down  # the output's rate, as a part of the signal's
+    first_reach = kaiser_reach((1 - PASSBAND) * part, attenuation)
+    first = Stage(1, divided, first_reach, (1 + PASSBAND) / 2 * part, attenuation)
+    phases, part = divided * up, divided * part
+    reach = kaiser_reach((2 - part * (1 + PASSBAND)) / phases, attenuation + MARGIN_DB)
+    second = Stage(phases, down, reach, (1 - part * (1 - PASSBAND) / 2) / phases, attenuation + MARGIN_DB)
+    return Ratio(up, down, divided, (first, second))
 
 
 class Resample(Processor):
@@ -98,15 +182,14 @@ class Resample(Processor):
             )
         if max(up, down) > MOST_TERM:
             up, down = Fraction(up, down).limit_denominator(MOST_TERM * down // max(up, down)).as_integer_ratio()
-        reach = resampling_reach(up, down, self.quality)
-        return Ratio(up, down, reach, 2 * reach // up + 1)
+        return ratio_of(up, down, self.quality)
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return silence for past input, and where between two inputs the next output lies."""
+        """Return silence for past input; where between two inputs the next output lies, and which input comes next."""
         past = torch.zeros(*shape, self.ratio(rate).past, dtype=dtype, device=device)
-        return past, torch.zeros(1, dtype=torch.int64)
+        return past, torch.zeros(2, dtype=torch.int64)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Return the outputs that lie within a block, as many as `latency_samples` late."""
@@ -114,22 +197,18 @@ class Resample(Processor):
         if ratio.up == ratio.down:
             return x, state
         past, place = state
-        at, time = int(place), x.shape[-1]
+        (at, first), time = place.tolist(), x.shape[-1]
         heard = torch.cat([past, x], dim=-1)
         count = max(0, -((at - time * ratio.up) // ratio.down))
-        origin = at - ratio.latency * ratio.down + ratio.reach + past.shape[-1] * ratio.up
-        y = _ops.resample_forward(heard, self._taps(ratio, x), ratio.down, origin, count)
-        after = torch.full_like(place, at + count * ratio.down - time * ratio.up)
+        origin = at - ratio.latency * ratio.down + past.shape[-1] * ratio.up
+        y = ratio.run(heard, origin, count, first - past.shape[-1])
+        after = torch.tensor([at + count * ratio.down - time * ratio.up, (first + time) % ratio.divided])
         return y, (heard[..., time:], after)
 
     def whole(self, x: Tensor, rate: Any) -> Tensor:
         """Return the aligned result in one call."""
         ratio = self.ratio(rate)
-        length = resampled_length(x.shape[-1], ratio.up, ratio.down)
-        return _ops.resample_forward(x, self._taps(ratio, x), ratio.down, ratio.reach, length)
-
-    def _taps(self, ratio: Ratio, x: Tensor) -> Tensor:
-        return settings_on(resampling_taps(ratio.up, ratio.down, self.quality), x.device)
+        return ratio.run(x, 0, resampled_length(x.shape[-1], ratio.up, ratio.down))
 
     def latency_samples(self, rate: Any) -> int:
         """Return by how many output samples a stream lags."""

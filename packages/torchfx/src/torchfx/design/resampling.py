@@ -14,7 +14,7 @@ from torchfx.design.operator import design_operator
 if TYPE_CHECKING:
     from torchfx.design.operator import Coefficients
 
-__all__ = ["QUALITIES", "resampling_reach", "resampling_taps"]
+__all__ = ["PASSBAND", "QUALITIES", "kaiser_reach", "low_pass_phases", "resampling_reach", "resampling_taps"]
 
 QUALITIES = {"HQ": 126.0, "VHQ": 176.0}
 """What the window is designed for, dB, by the names soxr uses: measured, images and aliases are 1 dB less far down."""
@@ -26,13 +26,21 @@ CACHED = 16
 
 
 def resampling_reach(up: int, down: int, quality: str) -> int:
-    """Return how far the low-pass reaches to each side, in steps of the signal's sampling interval over `up`.
+    """Return how far the low-pass reaches to each side, in steps of the signal's sampling interval over `up`."""
+    return kaiser_reach((1 - PASSBAND) / max(up, down), QUALITIES[quality])
+
+
+def kaiser_reach(transition: float, attenuation: float) -> int:
+    """Return how many taps a windowed sinc has on each side of its middle, at most.
 
     By Kaiser's formula for the order of a window design (A. V. Oppenheim, R. W. Schafer, Discrete-Time Signal
     Processing, 7.6).
+
+    Args:
+        transition: width of the transition band, as a part of half the rate of the taps.
+        attenuation: in the stop band, dB.
     """
-    transition = math.pi * (1 - PASSBAND) / max(up, down)
-    return math.ceil((QUALITIES[quality] - 7.95) / (2.285 * transition) / 2)
+    return math.ceil((attenuation - 7.95) / (2.285 * math.pi * transition) / 2)
 
 
 def resampling_taps(up: int, down: int, quality: str) -> Tensor:
@@ -46,23 +54,32 @@ def resampling_taps(up: int, down: int, quality: str) -> Tensor:
         float64, (up, n): tap k of phase p is tap k up + p of the low-pass at `up` times the signal's rate, whose middle
         is tap `resampling_reach(...)`. Shared: don't write to it.
     """
-    return _taps(up, down, quality)
+    reach = resampling_reach(up, down, quality)
+    return low_pass_phases(up, (1 + PASSBAND) / 2 / max(up, down), reach, QUALITIES[quality])
 
 
 @design_operator(
-    "resampling_taps(int up, int down, str quality) -> Tensor",
-    shape=lambda up, down, quality: (up, 2 * resampling_reach(up, down, quality) // up + 1),
+    "resampling_low_pass(int up, float cutoff, int reach, float attenuation) -> Tensor",
+    shape=lambda up, cutoff, reach, attenuation: (up, 2 * reach // up + 1),
 )
 @lru_cache(CACHED)
-def _taps(up: int, down: int, quality: str) -> Coefficients:
+def low_pass_phases(up: int, cutoff: float, reach: int, attenuation: float) -> Coefficients:
+    """Design a windowed sinc and sort its taps into phases.
+
+    Args:
+        up: how many phases, >= 1.
+        cutoff: middle of the transition band, as a part of half the rate of the taps.
+        reach: taps on each side of the middle, `kaiser_reach`.
+        attenuation: in the stop band, dB.
+
+    Returns:
+        float64, (up, n), with the sum `up`.
+    """
     from scipy import special
 
-    reach = resampling_reach(up, down, quality)
-    highest = max(up, down)
-    offsets = np.arange(-reach, 2 * reach // up * up + up - reach) / highest
-    inside = np.clip(1 - (offsets * highest / (reach + 1)) ** 2, 0, None)
-    beta = 0.1102 * (QUALITIES[quality] - 8.7)
-    middle = (1 + PASSBAND) / 2  # of the transition band
-    taps = np.sinc(offsets * middle) * special.i0(beta * np.sqrt(inside)) * (inside > 0)
+    steps = np.arange(-reach, 2 * reach // up * up + up - reach)
+    inside = np.clip(1 - (steps / (reach + 1)) ** 2, 0, None)
+    beta = 0.1102 * (attenuation - 8.7)
+    taps = np.sinc(steps * cutoff) * special.i0(beta * np.sqrt(inside)) * (inside > 0)
     phases = (taps * (up / taps.sum())).reshape(-1, up).T
     return np.ascontiguousarray(phases)

@@ -35,6 +35,7 @@ from torchfx.plan.handover import (
 )
 from torchfx.plan.lti import LTI
 from torchfx.rate import rate_ratio, resampled_length, sample_rate
+from torchfx.tensors import lacks_float64, through_cpu
 
 __all__ = [
     "CausalStep",
@@ -222,7 +223,11 @@ class LTIStep(Step):
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest."""
-        system = self._placed.get(x.device) or self.on(x.device)
+        system = self._placed.get(x.device)
+        if system is None:
+            if lacks_float64(x):
+                return through_cpu(self.run, x)
+            system = self.on(x.device)
         if system.delay:
             x = pad(x, (system.delay, 0))[..., : x.shape[-1]]
         if system.added_dimensions:
@@ -400,6 +405,8 @@ class CausalStep(Step):
 
     def run_with_these(self, x: Tensor) -> Tensor:
         """Do the same where nobody assigns parameters to the processor meanwhile."""
+        if lacks_float64(x):
+            return through_cpu(self.run_with_these, x)
         module, rate, time = self.module, self.rate, x.shape[-1]
         shape = tuple(x.shape[:-1])
         module.output_shape(shape)  # raises where parameters hold values for other examples

@@ -15,6 +15,7 @@ from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
 from torchfx.plan import Plan, State, kind_of, plan_of, runs_children
 from torchfx.plan.transition import Transition, settled, transition
 from torchfx.realtime.runner import Runner
+from torchfx.tensors import lacks_float64, through_cpu
 
 __all__ = ["GLIDE_MS", "Stream"]
 
@@ -95,6 +96,8 @@ class Stream:
         """
         runner = self._runner
         if runner is None or (block.shape, block.dtype, block.device) != self._last:
+            if lacks_float64(block):
+                return through_cpu(self.process, block)
             runner = self._begin(block)
         if self._transition is None or self._transition.is_done:
             plan = plan_of(self._watched, self.fs)
