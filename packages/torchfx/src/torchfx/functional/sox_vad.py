@@ -41,7 +41,7 @@ def vad(
     """Cut what lies before the first speech off a recording; to cut its end, reverse it before and after.
 
     Where the search reaches back before the recording's first sample, all of it comes back; torchaudio returns its end
-    then. `torchfx.functional.voice_activity` finds all intervals with speech, and of whole batches.
+    then. `torchfx.voice_activity` finds all intervals with speech, in batches and in streams.
 
     Args:
         waveform: float32 or float64, (time,), or (..., channels, time) of one event: the earliest channel counts.
@@ -94,9 +94,10 @@ def vad(
             f"pitch, got {number_text(lp_lifter_freq)} Hz"
         )
     rows = waveform.reshape(math.prod(waveform.shape[:-1]), waveform.shape[-1])
-    place = {"dtype": torch.float64, "device": rows.device}
-    window = torch.hann_window(width, **place) * (2 / math.sqrt(width))
-    lifter = torch.hann_window(high - low, **place) * (2 / math.sqrt(high - low))
+    window, lifter = (
+        torch.hann_window(size, dtype=torch.float64, device=rows.device) * (2 / math.sqrt(size))
+        for size in (width, high - low)
+    )
     smooth, up, down, mean_factor = (
         math.exp(-1 / (time * measure_freq))
         for time in (measure_smooth_time, noise_up_time, noise_down_time, trigger_time)
@@ -105,7 +106,7 @@ def vad(
     kept = math.ceil(search_time * measure_freq)
     gap = int(allowed_gap * measure_freq + 0.5)
 
-    spectrum, noise = torch.zeros(len(rows), high - low, **place), torch.zeros(len(rows), high - low, **place)
+    spectrum = noise = torch.zeros(len(rows), high - low, dtype=torch.float64, device=rows.device)
     measured = [[0.0] * kept for _ in rows]  # of each channel, the latest last
     means = [0.0] * len(rows)
     count = max(0, -((width - rows.shape[-1]) // period)) if len(rows) else 0

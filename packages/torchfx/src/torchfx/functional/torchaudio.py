@@ -21,6 +21,7 @@ from torch import Tensor
 
 from torchfx import _ops, design
 from torchfx.checks import finite_number, number_text, whole_number
+from torchfx.checks import sample_rate as checked_rate
 from torchfx.design.resampling import sinc_reach, sinc_taps
 from torchfx.errors import ArgumentError
 from torchfx.functional import filtering
@@ -224,7 +225,7 @@ def riaa_biquad(waveform: Tensor, sample_rate: float) -> Tensor:
     at_1_khz = complex(math.cos(2 * math.pi * 1000 / sample_rate), -math.sin(2 * math.pi * 1000 / sample_rate))
     b, a = ((1.0, -(one + other), one * other) for one, other in (zeros, poles))
     level = abs(sum(c * at_1_khz**k for k, c in enumerate(a)) / sum(c * at_1_khz**k for k, c in enumerate(b)))
-    return biquad(waveform, *(level * c for c in b), *a)
+    return biquad(waveform, level * b[0], level * b[1], level * b[2], a[0], a[1], a[2])
 
 
 def convolve(x: Tensor, y: Tensor, mode: str = "full") -> Tensor:
@@ -302,8 +303,7 @@ def resample(
     """
     waveform = check_signal(waveform)
     before, after = (
-        whole_number(name, int(value) if isinstance(value, float) and value.is_integer() else value, 1)
-        for name, value in (("orig_freq", orig_freq), ("new_freq", new_freq))
+        whole_number(name, checked_rate(value), 1) for name, value in (("orig_freq", orig_freq), ("new_freq", new_freq))
     )
     zeros, rolloff = whole_number("lowpass_filter_width", lowpass_filter_width, 1), finite_number("rolloff", rolloff)
     if not 0 < rolloff <= 1:
