@@ -4,11 +4,11 @@
     voice_activity.intervals(x, 16_000)            # [(start, end), ...] in samples
     detector = voice_activity.Detector(16_000)     # block by block
 
-The power of 12 bands, evenly spaced on the mel scale from 100 Hz to 6 kHz, is measured in Hann windows of 25 ms. Each
-band's floor is the least that its smoothed power was in the last 2.5 s; the first 0.1 s have none and count as silent.
-The score is the mean over bands of log(power / floor), the power being that of the 90 ms around, and each logarithm
-within [0, 3]. A logistic function of the score is the probability. Any sound that comes and goes counts as speech, such
-as music or a slamming door.
+The power of 12 bands, evenly spaced on the mel scale from 100 Hz to 6 kHz (of those below half the sample rate), is
+measured in Hann windows of 25 ms. Each band's floor is the least that its smoothed power was in the last 2.5 s; the
+first 0.1 s have none and count as silent. The score is the mean over bands of log(power / floor), the power being that
+of the 90 ms around, and each logarithm within [0, 3]. A logistic function of the score is the probability. Any sound
+that comes and goes counts as speech, such as music or a slamming door.
 
 Measured on synthesised speech (`benchmark/voice_activity.py`): `docs/voice-activity.md`.
 
@@ -204,7 +204,7 @@ class Detector:
             block.reshape(math.prod(leading), block.shape[-1]) if block.numel() else block.new_zeros(1, block.shape[-1])
         )
         if self._state is None:
-            empty = block.new_zeros(len(rows), BANDS, 0)
+            empty = block.new_zeros(len(rows), self._bands.shape[1], 0)
             ahead = (len(self._window) - _hop(self.fs)) // 2
             self._leading = leading
             self._state = _State(block.new_zeros(len(rows), ahead), None, empty, empty, empty)
@@ -287,9 +287,9 @@ def _measurement(fs: float) -> tuple[Tensor, Tensor]:
     """Return the window (width,), and which bins of its spectrum belong to which band, (bins, bands); float64."""
     width = round(WIDTH_S * fs)
     n_fft = 1 << (width - 1).bit_length()
-    low, high = (1127 * math.log1p(hertz / 700) for hertz in (LOWEST, min(HIGHEST, 0.45 * fs)))
-    mels = np.linspace(low, high, BANDS + 1)
-    edges = np.round(700 * np.expm1(mels / 1127) * n_fft / fs).astype(int)
+    low, high = (1127 * math.log1p(hertz / 700) for hertz in (LOWEST, HIGHEST))
+    hertz = 700 * np.expm1(np.linspace(low, high, BANDS + 1) / 1127)
+    edges = np.round(hertz[hertz < fs / 2] * n_fft / fs).astype(int)
     bins = np.arange(n_fft // 2 + 1)[:, None]
     inside = (bins >= edges[:-1]) & (bins < np.maximum(edges[1:], edges[:-1] + 1))
     return torch.hann_window(width, dtype=torch.float64), torch.from_numpy(inside.astype(float))
