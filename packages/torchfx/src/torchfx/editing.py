@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
-
-from torchfx import audio_io
+from torchfx import audio_io, intervals
 from torchfx.audio_io import Chapter
 from torchfx.errors import ArgumentError
+from torchfx.intervals import Interval
 from torchfx.parameters import decibels, named, position
 
 __all__ = ["concat", "split", "trim"]
@@ -24,7 +23,6 @@ __all__ = ["concat", "split", "trim"]
 BLOCK = 1 << 16  # frames
 FILE = str | os.PathLike[str]
 Time = float | str
-Span = tuple[int, int]
 
 
 def trim(source: FILE, target: FILE, start: Time = 0.0, end: Time | None = None) -> float:
@@ -139,12 +137,10 @@ def split(
             spans = [(start, min(start + length, reader.frames)) for start in starts]
         else:
             threshold = 10 ** (float(named("silence_db", decibels()).check(silence_db, None)) / 20)
-            spans = _loud(
-                reader,
-                threshold,
-                max(1, position("least", least, reader.frames, reader.fs)),
-                position("keep", keep, reader.frames, reader.fs),
-            )
+            shortest = max(1, position("least", least, reader.frames, reader.fs))
+            blocks = (reader.read_array(BLOCK) for _ in range(0, reader.frames, BLOCK))
+            wide = position("keep", keep, reader.frames, reader.fs)
+            spans = intervals.widened(intervals.loud(blocks, threshold, shortest), wide, reader.frames)
             if not spans:
                 raise ArgumentError(f"silence_db must leave something of {source}, which is silent at {silence_db} dB")
         name = Path(source)
@@ -158,24 +154,7 @@ def split(
         return paths
 
 
-def _loud(reader: audio_io.Reader, threshold: float, least: int, keep: int) -> list[Span]:
-    """Return where the file is louder than a threshold, without the gaps shorter than `least`, widened by `keep`."""
-    found: list[list[int]] = []
-    for start in range(0, reader.frames, BLOCK):
-        loud = np.flatnonzero((np.abs(reader.read_array(BLOCK)) > threshold).any(0)) + start
-        if not len(loud):
-            continue
-        ends = np.flatnonzero(np.diff(loud) > least)
-        for first, last in zip(loud[np.append(0, ends + 1)].tolist(), loud[np.append(ends, -1)].tolist(), strict=True):
-            if found and first - found[-1][1] < least:
-                found[-1][1] = last + 1
-            else:
-                found.append([first, last + 1])
-    before = [0, *((a[1] + b[0]) // 2 for a, b in itertools.pairwise(found)), reader.frames]
-    return [(max(first - keep, before[i]), min(last + keep, before[i + 1])) for i, (first, last) in enumerate(found)]
-
-
-def _copy(reader: audio_io.Reader, span: Span, target: FILE) -> None:
+def _copy(reader: audio_io.Reader, span: Interval, target: FILE) -> None:
     chapters = _chapters_within(reader.chapters, span[0] / reader.fs, span[1] / reader.fs)
     with _writer(target, reader.info, reader.tags, chapters) as writer:
         _write(reader, span, writer)
@@ -200,7 +179,7 @@ def _writer(
     return audio_io.Writer(target, fs, channels, None, encoding, None, tags, bitrate=bitrate, chapters=chapters)
 
 
-def _write(reader: audio_io.Reader, span: Span, writer: audio_io.Writer) -> None:
+def _write(reader: audio_io.Reader, span: Interval, writer: audio_io.Writer) -> None:
     reader.seek(span[0])
     for start in range(*span, BLOCK):
         writer.write(reader.read_array(min(BLOCK, span[1] - start), exact=True))

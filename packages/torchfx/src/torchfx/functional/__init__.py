@@ -6,6 +6,9 @@
 from torchfx.functional import torchaudio
 from torchfx.functional.filtering import biquad, fftconvolve, lfilter, sosfilt
 from torchfx.functional.noise import add_noise, noise
+from torchfx.functional.sampling import decimate, medfilt
+from torchfx.functional.silence import loud_intervals
+from torchfx.functional.spectral import envelope, hilbert, welch
 from torchfx.functional.stretching import time_stretch
 from torchfx.functional.time_varying import allpole, time_varying_sosfilt
 from torchfx.functional.zero_phase import filtfilt, lfilter_zi, sosfilt_zi, sosfiltfilt
@@ -14,10 +17,15 @@ __all__ = [
     "add_noise",
     "allpole",
     "biquad",
+    "decimate",
+    "envelope",
     "fftconvolve",
     "filtfilt",
+    "hilbert",
     "lfilter",
     "lfilter_zi",
+    "loud_intervals",
+    "medfilt",
     "noise",
     "sosfilt",
     "sosfilt_zi",
@@ -25,4 +33,5 @@ __all__ = [
     "time_stretch",
     "time_varying_sosfilt",
     "torchaudio",
+    "welch",
 ]

@@ -1,14 +1,4 @@
-"""Augmentation: filters and effects whose parameters are drawn for each example of a batch.
-
-    Random(fx.filter.Peaking, cutoff=log_uniform(100, 8000), gain_db=uniform(-6, 6), p=0.5)
-
-An augmentation is an `nn.Module`: signals (examples, channels, time) in, the same shape out; more leading dimensions
-are examples too, and (channels, time), as a Dataset gives it, is one example. In `eval()` it returns its input. Filters
-follow the wave's rate or `torchfx.sample_rate`, or get `fs=...` like any parameter.
-
-Parameters are tensors with a value for each example, so that a batch is one call, except where a parameter cannot be a
-tensor (an order, a name, a time in samples): then there is one call for each of its values.
-"""
+"""`Augmentation`, the base class, distributions, and the augmentations that are made of processors and others."""
 
 from __future__ import annotations
 
@@ -33,8 +23,8 @@ from torchfx.parameters import choice as choice_of
 from torchfx.tensors import check_signal
 
 __all__ = [
-    "AddNoise", "Augmentation", "Compose", "Distribution", "OneOf", "Random", "SomeOf", "choice", "log_uniform",
-    "uniform",
+    "SNR_DB", "AddNoise", "Augmentation", "Compose", "Distribution", "Drawn", "OneOf", "Random", "SomeOf", "choice",
+    "extremes_of", "log_uniform", "uniform", "values_of",
 ]  # fmt: skip
 
 Drawn = dict[str, Any]
@@ -183,7 +173,8 @@ class Augmentation(nn.Module, ABC):
                 f"drawn must hold values for {len(together)} examples, shape {tuple(x.shape)}, got "
                 f"{len(drawn['applied'])}"
             )
-        return self._run(together, drawn).reshape(x.shape)
+        y = self._run(together, drawn)
+        return y.reshape(*x.shape[:-1], y.shape[-1])
 
     def forward(self, x: Tensor) -> Tensor:
         """Return changed signals in training, else the input."""
@@ -287,7 +278,7 @@ class Random(Augmentation):
             raise ArgumentTypeError(f"make must be a class or a function that returns a module, got {make!r}")
         self.make = make
         self.given: dict[str, Any] = parameters
-        extremes = {name: _extremes(value) for name, value in parameters.items()}
+        extremes = {name: extremes_of(value) for name, value in parameters.items()}
         for i in range(max(map(len, extremes.values()), default=1)):
             made = make(**{name: each[min(i, len(each) - 1)] for name, each in extremes.items()})
             if not isinstance(made, nn.Module):
@@ -373,17 +364,16 @@ class AddNoise(Augmentation):
         """Check the ratio and the colour."""
         super().__init__(p, generator)
         self.color: str = COLOR.check(color, None)
-        for extreme in _extremes(snr_db):
+        for extreme in extremes_of(snr_db):
             SNR_DB.check(extreme, None)
         self.snr_db = snr_db
 
     def _draw(self, among: Tensor, around: torch.Generator | None) -> Drawn:
         generator = self._generator(around)
         applied = self._applied(among, generator)
-        snr_db = self.snr_db
-        ratios = snr_db.draw(len(among), generator) if isinstance(snr_db, Distribution) else [snr_db] * len(among)
+        ratios = values_of(self.snr_db, len(among), generator)
         seed = int(torch.randint(2**32, (), generator=generator))
-        return {"applied": applied, "snr_db": torch.as_tensor(ratios, dtype=torch.float64), "seed": seed}
+        return {"applied": applied, "snr_db": ratios, "seed": seed}
 
     def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
         rows = drawn["applied"].nonzero().flatten()
@@ -411,11 +401,13 @@ class SomeOf(Augmentation):
         augmentations: what is picked from: augmentations, each with its own `p`, and filters, effects or other modules,
             whose parameters are fixed.
         count: how many, from 0 to all; or (least, most), each number in between as likely as any other.
+        weights: how much more likely than others each is picked, >= 0, one for each; None: all alike. Several are
+            picked one after the other, each time by the weights of those that are left.
         p: with which probability an example is changed at all.
         generator: as in `Augmentation`; it serves those of `augmentations` that have none of their own.
 
     Raises:
-        ArgumentError: no augmentations, or a count out of range.
+        ArgumentError: no augmentations, or a count or weights out of range.
 
     Examples:
         >>> import torchfx as fx
@@ -431,6 +423,7 @@ class SomeOf(Augmentation):
         augmentations: Iterable[nn.Module],
         count: int | tuple[int, int],
         *,
+        weights: Sequence[float] | None = None,
         p: float = 1.0,
         generator: torch.Generator | int | None = None,
     ) -> None:
@@ -448,11 +441,15 @@ class SomeOf(Augmentation):
         least, most = count if isinstance(count, (list, tuple)) else (count, count)
         self.least = whole_number("count", least, 0, len(self.parts))
         self.most = whole_number("count", most, self.least, len(self.parts))
+        self.weights = None if weights is None else _checked_weights(weights, len(self.parts), self.most)
 
     def _draw(self, among: Tensor, around: torch.Generator | None) -> Drawn:
         generator = self._generator(around)
         applied = self._applied(among, generator)
-        order = torch.rand(len(among), len(self.parts), generator=generator).argsort(-1)
+        times = torch.rand(len(among), len(self.parts), generator=generator)
+        if self.weights is not None:  # clocks that ring at such rates: the first ones are picked
+            times = (-times.double().clamp(min=1e-12).log() / self.weights).argsort(-1)
+        order = times.argsort(-1)
         counts = torch.randint(self.least, self.most + 1, (len(among), 1), generator=generator)
         picked = (order < counts) & applied[:, None]
         parts = [
@@ -479,6 +476,8 @@ class SomeOf(Augmentation):
 class OneOf(SomeOf):
     """One of several augmentations, picked anew for each example; see `SomeOf`.
 
+    With `weights`, augmentation i is picked with the probability weights[i] / sum(weights).
+
     Examples:
         >>> import torchfx as fx
         >>> filters = (fx.filter.LoButterworth, fx.filter.HiButterworth)
@@ -496,11 +495,12 @@ class OneOf(SomeOf):
         self,
         augmentations: Iterable[nn.Module],
         *,
+        weights: Sequence[float] | None = None,
         p: float = 1.0,
         generator: torch.Generator | int | None = None,
     ) -> None:
         """Pick one."""
-        super().__init__(augmentations, 1, p=p, generator=generator)
+        super().__init__(augmentations, 1, weights=weights, p=p, generator=generator)
 
 
 class Compose(SomeOf):
@@ -531,6 +531,14 @@ class Compose(SomeOf):
         """Pick all."""
         augmentations = list(augmentations)
         super().__init__(augmentations, len(augmentations), p=p, generator=generator)
+
+
+def _checked_weights(weights: Sequence[float], count: int, most: int) -> Tensor:
+    """Return weights of several augmentations, float64, (count,), of which at least `most` are positive."""
+    found = torch.tensor([finite_number("weights", weight) for weight in weights], dtype=torch.float64)
+    if len(found) != count or bool((found < 0).any()) or int((found > 0).sum()) < most:
+        raise ArgumentError(f"weights must be {count} numbers >= 0, at least {most} of them > 0, got {found.tolist()}")
+    return found
 
 
 def _fixed(module: nn.Module, drawn: Drawn) -> Iterator[tuple[list[int], nn.Module]]:
@@ -579,14 +587,20 @@ def _has_distributions(value: Any) -> bool:
     return _is_list(value) and any(isinstance(part, Distribution) for part in value)
 
 
-def _extremes(value: Any) -> Sequence[Any]:
+def extremes_of(value: Any) -> Sequence[Any]:
     """Return what a parameter is checked with."""
     if isinstance(value, Distribution):
         return value.extremes()
     if not _has_distributions(value):
         return [value]
-    each = [_extremes(part) for part in value]
+    each = [extremes_of(part) for part in value]
     return [[part[min(i, len(part) - 1)] for part in each] for i in range(max(map(len, each)))]
+
+
+def values_of(value: float | Distribution, examples: int, generator: torch.Generator | None) -> Tensor:
+    """Return a number, or what a distribution draws, for each example: float64, (examples,)."""
+    found = value.draw(examples, generator) if isinstance(value, Distribution) else [value] * examples
+    return torch.as_tensor(found, dtype=torch.float64)
 
 
 def _joined(parts: Sequence[Any], examples: int, generator: torch.Generator | None) -> Tensor | list[Any]:
