@@ -62,7 +62,8 @@ class Processor(Responses, Declared):
       at some settings only writes `lti` too and returns None from it at all others;
     - `measure(x, state, rate)` beside `step`, for what has to hear the whole signal before it begins: it takes blocks
       into account, and the state it leaves is the one that `step` starts with;
-    - `forward(x)`, for what needs the whole signal at once.
+    - `forward(x)`, for what needs the whole signal at once. With `in_pieces(x)` beside it, which reads a
+      `torchfx.pieces.Pieces` and yields what `forward` returns, piece by piece, files of any length are processed.
 
     The rest is derived: whole signals, streams, batches, gradients, repr, the command line. A subclass that assigns a
     value to a parameter of its base (`btype = "lowpass"`) fixes it.
@@ -118,6 +119,9 @@ class Processor(Responses, Declared):
     has_whole: ClassVar[bool] = False
     """Whether a class defines `whole`."""
 
+    in_pieces: ClassVar[Any] = None
+    """What `forward` does, for a signal too long for memory, where a class writes it."""
+
     missing: ClassVar[tuple[str, ...]] = ()
     """What a class lacks to be built."""
 
@@ -135,6 +139,8 @@ class Processor(Responses, Declared):
         if "forward" in written:
             cls.kind = "whole"
             cls.forward = _checking(cls.forward)  # type: ignore[method-assign]
+            if "in_pieces" not in own:
+                cls.in_pieces = None  # a parent's does what the parent's forward does
         elif written:
             # "measure" says more than the "step" beside it; "lti" may decline, and then "step" is called.
             cls.kind = cls.derived_kind = KINDS["measure" if "measure" in written else written[0]]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
+from torchfx.pieces import Pieces
 from torchfx.core.processor import Processor
 from torchfx.parameters import choice, duration, duration_samples, sample_rate
 from torchfx.rate import ambient_rate
@@ -46,12 +47,22 @@ class Fade(Processor):
 
     def forward(self, x: Tensor) -> Tensor:
         """Fade a whole signal."""
+        time = x.shape[-1]
+        return x * self._gain(torch.arange(time, dtype=torch.float64, device=x.device), time).to(x.dtype)
+
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the faded signal."""
+        for start, y in x.in_order():
+            at = torch.arange(start, start + y.shape[-1], dtype=torch.float64)
+            yield y * self._gain(at, x.time).to(y.dtype)
+
+    def _gain(self, at: Tensor, time: int) -> Tensor:
+        """Return the gain at samples (n,) of a signal of so many."""
         rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
         lengths = [duration_samples(each, rate) for each in (self.fade_in, self.fade_out)]
-        at = torch.arange(x.shape[-1], dtype=torch.float64, device=x.device)
         rising, falling = (
             SHAPES[self.shape]((place / max(1, length - 1)).clamp(max=1)) if length else torch.ones_like(at)
-            for place, length in zip((at, at.flip(-1)), lengths, strict=True)
+            for place, length in zip((at, time - 1 - at), lengths, strict=True)
         )
-        return x * (rising * falling).to(x.dtype)
+        return rising * falling

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torch import Tensor
 
+from torchfx.pieces import PIECE, Pieces
 from torchfx.core.processor import Processor
 
 __all__ = ["Reverse"]
@@ -21,3 +24,8 @@ class Reverse(Processor):
     def forward(self, x: Tensor) -> Tensor:
         """Return the samples in the opposite order."""
         return x.flip(-1)
+
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the samples in the opposite order, read from the end."""
+        for stop in range(x.time, 0, -PIECE):
+            yield x.read(max(0, stop - PIECE), stop).flip(-1)

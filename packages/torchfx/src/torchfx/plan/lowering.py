@@ -158,7 +158,10 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
         return ParallelStep(plans)
     if kind in {"lti", "causal", "measured"}:
         return CausalStep(processor, processor.rate_for(rate), name)
-    return ModuleStep(leaf, rate, name, f"{name or shown(leaf)} needs the whole signal" if kind == "whole" else "")
+    if kind == "whole":
+        reason = f"{name or shown(leaf)} needs the whole signal"
+        return ModuleStep(leaf, rate, name, reason, processor.in_pieces is not None)
+    return ModuleStep(leaf, rate, name, "")
 
 
 def _common_rate(parts: Sequence[nn.Module]) -> float | None:
