@@ -17,7 +17,7 @@ import torchfx as fx
 from torchfx import audio_io, distributed
 from torchfx.distributed import Arrivals, Job, Recipe, Report, Source, find, plan, process
 from torchfx.distributed.manifest import NAME
-from torchfx.distributed.sources import plan_outputs
+from torchfx.distributed.sources import collisions, plan_outputs
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, TorchFXError
 
 MANY = os.environ.get("TORCHFX_CASES") == "many"
@@ -216,17 +216,31 @@ def test_a_parquet_table_is_read(tree):
     assert [source.name for source in find(tree / "list.parquet")] == ["b.flac", "deep/a.wav"]
 
 
-def test_names_that_collide_are_refused_before_anything_is_written(tmp_path, talk):
+@pytest.mark.parametrize("resume", [True, False])
+def test_files_that_collide_are_reported_and_the_others_are_done(tmp_path, talk, resume):
     wave = fx.Wave.from_file(talk)
     (tmp_path / "in").mkdir()
-    for name in ("a.wav", "a.flac"):
+    for name in ("a.wav", "a.flac", "b.wav"):
         wave.save(tmp_path / "in" / name)
-    with pytest.raises(ArgumentError, match=r"names must differ, got .*out/a.ogg for both .*in/a.flac and .*in/a.wav"):
-        process(tmp_path / "in", tmp_path / "out", Recipe(format="ogg"))
-    nested = [Source("out/deep/a.wav", "b.wav"), Source("in/deep/a.wav", "deep/a.wav")]
-    with pytest.raises(ArgumentError, match=r"output of in/deep/a.wav must not be another input, got out/deep/a.wav"):
-        plan_outputs(nested, "out/")
-    assert not (tmp_path / "out").exists()
+    for _ in range(2):
+        report = process(tmp_path / "in", tmp_path / "out", Recipe(format="ogg"), resume=resume, overwrite=not resume)
+        assert report.done + report.skipped == 1
+        assert [path.name for path in (tmp_path / "out").glob("*.ogg")] == ["b.ogg"]
+        assert sorted(Path(each.job.source).name for each in report.failures) == ["a.flac", "a.wav"]
+        assert all("a.ogg would be that of" in str(each.error) for each in report.failures)
+
+
+def test_an_output_that_would_replace_another_input_is_reported():
+    nested = [Source("out/deep/a.wav", "b.wav"), Source("in/deep/a.wav", "deep/a.wav"), Source("in/c.wav", "c.wav")]
+    jobs = plan_outputs(nested, "out/")
+    found = collisions(jobs)
+    assert list(found) == [jobs[1]]
+    assert "in/deep/a.wav: its output out/deep/a.wav would replace another input" in str(found[jobs[1]])
+
+
+def test_a_file_that_is_named_twice_is_done_once(tmp_path, talk):
+    report = process([talk, talk], tmp_path / "out", Recipe())
+    assert (report.done, report.failures) == (1, [])
 
 
 @pytest.mark.parametrize(

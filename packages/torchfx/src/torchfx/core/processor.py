@@ -482,8 +482,8 @@ class Processor(Responses, Declared):
             raise no_device(error) from error
         with assigning:
             super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]
-            for child in self.children() if recurse else ():
-                child._apply(fn)
+            for name, child in self.named_children() if recurse else ():
+                child._apply(moved if name == "parametrizations" else fn)  # the free numbers of what is learned
             if now.device != was:
                 self._device = now.device
             self._half = now.dtype if now.dtype in {torch.float16, torch.bfloat16} else None

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from torchfx.pieces import Pieces
 from torchfx.core.processor import Processor
 from torchfx.parameters import choice, duration, duration_samples, sample_rate
+from torchfx.pieces import Pieces
 from torchfx.rate import ambient_rate
 
 __all__ = ["Fade"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from torchfx.pieces import PIECE, Pieces
 from torchfx.core.processor import Processor
+from torchfx.pieces import PIECE, Pieces
 
 __all__ = ["Reverse"]
 

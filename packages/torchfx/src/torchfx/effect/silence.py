@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from torchfx.pieces import PIECE, Pieces
 from torchfx.core.processor import Processor
 from torchfx.parameters import duration, duration_samples, number, sample_rate
+from torchfx.pieces import PIECE, Pieces
 from torchfx.rate import ambient_rate
 
 __all__ = ["Pad", "TrimSilence"]
