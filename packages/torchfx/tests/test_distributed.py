@@ -216,6 +216,21 @@ def test_a_parquet_table_is_read(tree):
     assert [source.name for source in find(tree / "list.parquet")] == ["b.flac", "deep/a.wav"]
 
 
+def test_what_a_limiter_takes_of_the_loudness_is_given_back_once(tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    bursts = torch.randn(1, 160_000, generator=generator) ** 3 / 60
+    fx.Wave(bursts, 16_000).save(tmp_path / "talk.wav")
+    once = ("normalize:method=lufs,lufs=-16", "limiter:-1,true_peak=true")
+    left = {}
+    for name, recipe in (("once", Recipe(once)), ("preset", Recipe(loudness=-16.0, true_peak=-1.0))):
+        process(tmp_path / "talk.wav", tmp_path / name, recipe)
+        wave = fx.Wave.from_file(tmp_path / name / "talk.wav")
+        left[name] = -16 - float(fx.loudness.integrated(wave))
+        assert float(fx.loudness.true_peak(wave)) < -0.9
+    assert 1.0 < left["once"] < 4.0
+    assert left["preset"] < 0.75 * left["once"]
+
+
 @pytest.mark.parametrize("resume", [True, False])
 def test_files_that_collide_are_reported_and_the_others_are_done(tmp_path, talk, resume):
     wave = fx.Wave.from_file(talk)

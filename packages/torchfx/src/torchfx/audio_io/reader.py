@@ -14,7 +14,7 @@ from torchfx.audio_io.bitrate import mean_bitrate, vorbis_bitrate
 from torchfx.audio_io.formats import BITS, INTEGERS, AudioInfo
 from torchfx.audio_io.messages import file_errors
 from torchfx.audio_io.samples import block_frames, from_integers, integer_type
-from torchfx.audio_io.source import Source
+from torchfx.audio_io.source import Source, may_be_mp3
 from torchfx.audio_io.tags import read_tags
 from torchfx.checks import whole_number
 from torchfx.errors import ArgumentError, AudioFileError
@@ -102,6 +102,11 @@ class Reader:
         if self._raw is None and os.fsdecode(named).lower().endswith(".raw"):  # soundfile would ask for more
             name = self.name
             raise AudioFileError(f"cannot read {name}: raw samples don't say their rate, channels and encoding")
+        if self._raw is None and os.fsdecode(named).lower().endswith(".mp3"):
+            with self._calls():
+                start = self._source.start_and_size()[0]
+            if not may_be_mp3(start):  # libmpg123 would write about its search to stderr
+                raise AudioFileError(f"cannot read {self.name}: there is no MP3 frame in its first {len(start)} bytes")
         with self._calls():
             if self._raw is not None:
                 return soundfile.SoundFile(self._source.opened, "r", *self._raw, endian="LITTLE", format="RAW")
@@ -259,12 +264,17 @@ class Reader:
 
 
 def info(path: str | os.PathLike[str] | BinaryIO) -> AudioInfo:
-    """Read a file's header; `Reader` says what may be passed.
+    """Read a file's header, and the last frame of a FLAC, which is not there where the file was cut.
+
+    `Reader` says what may be passed.
 
     Raises:
         AudioFileError: the file is missing, empty, truncated or of no known format.
     """
     with Reader(path) as file:
+        if file.format == "FLAC":
+            file.seek(file.frames - 1)
+            file.read_array(1)
         return file.info
 
 

@@ -15,7 +15,18 @@ from typing import Any
 from torchfx import audio_io
 from torchfx.errors import ArgumentError, AudioFileError
 
-__all__ = ["STREAM", "Arrivals", "Job", "Source", "collisions", "file_system", "find", "is_url", "plan_outputs", "stamp"]
+__all__ = [
+    "STREAM",
+    "Arrivals",
+    "Job",
+    "Source",
+    "collisions",
+    "file_system",
+    "find",
+    "is_url",
+    "plan_outputs",
+    "stamp",
+]
 
 STREAM = "-"  # stdin or stdout
 SUFFIXES = {*audio_io.FORMATS, ".w64", ".caf", ".au", ".rf64"} - {".raw"}
