@@ -23,10 +23,11 @@ FINE = {
 
 def run(arguments, folder):
     """Run the command with a stdout that takes no byte; return its exit status."""
-    if not Path("/dev/full").exists():
+    device = Path("/dev/full")
+    if not device.exists():
         pytest.skip("there is no /dev/full")
     with (
-        open("/dev/full", "w", encoding="utf-8") as full,
+        device.open("w", encoding="utf-8") as full,
         mock.patch.multiple(sys, argv=["torchfx", *arguments], stdout=full),
         working_in(folder),
         pytest.raises(SystemExit) as ended,

@@ -92,7 +92,8 @@ class Reader:
     @property
     def goes_anywhere(self) -> bool:
         """Whether `seek` is quick to any frame: integers and floats, compressed by FLAC or not."""
-        return self.encoding in {*INTEGERS, "FLOAT", "DOUBLE"} and self._file is not None and self._file.seekable()
+        plain = self.encoding in {*INTEGERS, "FLOAT", "DOUBLE"}
+        return plain and not (self._file is None or isinstance(self._file, AACReader)) and self._file.seekable()
 
     def _open(self) -> SoundFile | AACReader:
         import soundfile

@@ -218,7 +218,7 @@ _CONTAINERS = (b"RIFF", b"RIFX", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"
 
 
 def may_be_mp3(start: bytes) -> bool:
-    """Whether a file's first bytes hold the header of an MPEG audio frame (ISO/IEC 11172-3, 2.4.2.3), or of a container.
+    """Whether a file's first bytes hold the header of an MPEG audio frame (ISO/IEC 11172-3, 2.4.2.3) or a container.
 
     libsndfile knows a file by its content first, so that a WAV may be named .mp3.
     """

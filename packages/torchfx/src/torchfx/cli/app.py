@@ -246,11 +246,14 @@ def split(
 
 
 @app.command(rich_help_panel=EFFECTS)
-def effects(form: Form = "text") -> None:
-    """List the filters and effects with their parameters and defaults."""
+def effects(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A filter or effect.")] = None,
+    form: Form = "text",
+) -> None:
+    """List the filters and effects, or show one with its parameters, their ranges and defaults, and an example."""
     from torchfx.cli import effects as command
 
-    raise typer.Exit(command.run(form))
+    raise typer.Exit(command.run(name, form))
 
 
 @app.command(rich_help_panel=EFFECTS)
