@@ -128,7 +128,8 @@ def _noise(color: str, channels: int, seed: int, time: int) -> Iterator[Samples]
     """Yield blocks (channels, <= BLOCK) of noise with the expected power 1."""
     import torch
 
-    from torchfx.functional.noise import COLORS, color_state, colored, key_of, normal, places
+    from torchfx.design.colored_noise import COLORS
+    from torchfx.functional.noise import color_state, colored, key_of, normal, places
 
     key, lead = key_of(seed), 2 * COLORS[color]
     state = color_state(normal(places(torch.tensor(0), (channels,)), lead, key), color)
