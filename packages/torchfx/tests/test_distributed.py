@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import torch
 
 import torchfx as fx
 from torchfx import audio_io, distributed
-from torchfx.distributed import Arrivals, Job, Recipe, Report, Source, find, plan, process
+from torchfx.distributed import Arrivals, Job, Recipe, Report, Source, files, find, plan, process
 from torchfx.distributed.manifest import NAME
 from torchfx.distributed.sources import collisions, plan_outputs
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, TorchFXError
@@ -214,6 +215,22 @@ def test_a_parquet_table_is_read(tree):
 
     parquet.write_table(pyarrow.table({"path": ["deep/a.wav", "b.flac"]}), tree / "list.parquet")
     assert [source.name for source in find(tree / "list.parquet")] == ["b.flac", "deep/a.wav"]
+
+
+def test_what_needs_a_long_signal_in_memory_is_refused_early(tmp_path, monkeypatch):
+    fx.Wave(torch.zeros(2, 100_000), 16_000).save(tmp_path / "long.wav")
+    fx.Wave(torch.zeros(2, 1000), 16_000).save(tmp_path / "short.wav")
+    monkeypatch.setattr(files, "WHOLE_LIMIT", 150_000)
+    names = [tmp_path / "long.wav", tmp_path / "short.wav"]
+    report = process(names, tmp_path / "out", "pitchshift:3,wsola")
+    assert report.done == 1
+    [failure] = report.failures
+    assert re.search(
+        r"long.wav: .*needs the whole signal.* 150000 samples over all channels, got 200000", str(failure.error)
+    )
+    assert (
+        process(names, tmp_path / "out", Recipe(("reverse", "noisereduction")), resume=False, overwrite=True).done == 2
+    )
 
 
 def test_what_a_limiter_takes_of_the_loudness_is_given_back_once(tmp_path):

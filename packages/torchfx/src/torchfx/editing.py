@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from torchfx import audio_io
 from torchfx.audio_io import Chapter
-from torchfx.checks import sample_rate
+from torchfx.checks import sample_rate, whole_number
 from torchfx.errors import ArgumentError
 from torchfx.parameters import decibels, named, position
 
@@ -137,10 +137,10 @@ def mix(
         for source, reader in zip(sources, readers, strict=True):
             if reader.channels not in (1, channels):
                 raise ArgumentError(f"sources must have 1 or {channels} channels, got {reader.channels} in {source}")
-        fs = max(reader.fs for reader in readers) if rate is None else sample_rate(rate)
+        fs = max(reader.fs for reader in readers) if rate is None else whole_number("rate", sample_rate(rate), 1)
         best = max((reader.info for reader in readers), key=lambda each: each.bits or 32)
         tracks = [_Track(reader, fs) for reader in readers]
-        layout = replace(best, fs=int(fs), channels=channels)
+        layout = replace(best, fs=fs, channels=channels)
         writer = stack.enter_context(_writer(target, layout, readers[0].tags, ()))
         while True:
             parts = [track.take(BLOCK) for track in tracks]
