@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,9 @@ import torch
 
 import torchfx as fx
 from torchfx import audio_io, distributed
-from torchfx.distributed import Arrivals, Job, Recipe, Report, Source, find, plan, process
+from torchfx.distributed import Arrivals, Job, Recipe, Report, Source, files, find, plan, process
 from torchfx.distributed.manifest import NAME
-from torchfx.distributed.sources import plan_outputs
+from torchfx.distributed.sources import collisions, plan_outputs
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, TorchFXError
 
 MANY = os.environ.get("TORCHFX_CASES") == "many"
@@ -216,17 +217,62 @@ def test_a_parquet_table_is_read(tree):
     assert [source.name for source in find(tree / "list.parquet")] == ["b.flac", "deep/a.wav"]
 
 
-def test_names_that_collide_are_refused_before_anything_is_written(tmp_path, talk):
+def test_what_needs_a_long_signal_in_memory_is_refused_early(tmp_path, monkeypatch):
+    fx.Wave(torch.zeros(2, 100_000), 16_000).save(tmp_path / "long.wav")
+    fx.Wave(torch.zeros(2, 1000), 16_000).save(tmp_path / "short.wav")
+    monkeypatch.setattr(files, "WHOLE_LIMIT", 150_000)
+    names = [tmp_path / "long.wav", tmp_path / "short.wav"]
+    report = process(names, tmp_path / "out", "pitchshift:3,wsola")
+    assert report.done == 1
+    [failure] = report.failures
+    assert re.search(
+        r"long.wav: .*needs the whole signal.* 150000 samples over all channels, got 200000", str(failure.error)
+    )
+    assert (
+        process(names, tmp_path / "out", Recipe(("reverse", "noisereduction")), resume=False, overwrite=True).done == 2
+    )
+
+
+def test_what_a_limiter_takes_of_the_loudness_is_given_back_once(tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    bursts = torch.randn(1, 160_000, generator=generator) ** 3 / 60
+    fx.Wave(bursts, 16_000).save(tmp_path / "talk.wav")
+    once = ("normalize:method=lufs,lufs=-16", "limiter:-1,true_peak=true")
+    left = {}
+    for name, recipe in (("once", Recipe(once)), ("preset", Recipe(loudness=-16.0, true_peak=-1.0))):
+        process(tmp_path / "talk.wav", tmp_path / name, recipe)
+        wave = fx.Wave.from_file(tmp_path / name / "talk.wav")
+        left[name] = -16 - float(fx.loudness.integrated(wave))
+        assert float(fx.loudness.true_peak(wave)) < -0.9
+    assert 1.0 < left["once"] < 4.0
+    assert left["preset"] < 0.75 * left["once"]
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_files_that_collide_are_reported_and_the_others_are_done(tmp_path, talk, resume):
     wave = fx.Wave.from_file(talk)
     (tmp_path / "in").mkdir()
-    for name in ("a.wav", "a.flac"):
+    for name in ("a.wav", "a.flac", "b.wav"):
         wave.save(tmp_path / "in" / name)
-    with pytest.raises(ArgumentError, match=r"names must differ, got .*out/a.ogg for both .*in/a.flac and .*in/a.wav"):
-        process(tmp_path / "in", tmp_path / "out", Recipe(format="ogg"))
-    nested = [Source("out/deep/a.wav", "b.wav"), Source("in/deep/a.wav", "deep/a.wav")]
-    with pytest.raises(ArgumentError, match=r"output of in/deep/a.wav must not be another input, got out/deep/a.wav"):
-        plan_outputs(nested, "out/")
-    assert not (tmp_path / "out").exists()
+    for _ in range(2):
+        report = process(tmp_path / "in", tmp_path / "out", Recipe(format="ogg"), resume=resume, overwrite=not resume)
+        assert report.done + report.skipped == 1
+        assert [path.name for path in (tmp_path / "out").glob("*.ogg")] == ["b.ogg"]
+        assert sorted(Path(each.job.source).name for each in report.failures) == ["a.flac", "a.wav"]
+        assert all("a.ogg would be that of" in str(each.error) for each in report.failures)
+
+
+def test_an_output_that_would_replace_another_input_is_reported():
+    nested = [Source("out/deep/a.wav", "b.wav"), Source("in/deep/a.wav", "deep/a.wav"), Source("in/c.wav", "c.wav")]
+    jobs = plan_outputs(nested, "out/")
+    found = collisions(jobs)
+    assert list(found) == [jobs[1]]
+    assert "in/deep/a.wav: its output out/deep/a.wav would replace another input" in str(found[jobs[1]])
+
+
+def test_a_file_that_is_named_twice_is_done_once(tmp_path, talk):
+    report = process([talk, talk], tmp_path / "out", Recipe())
+    assert (report.done, report.failures) == (1, [])
 
 
 @pytest.mark.parametrize(

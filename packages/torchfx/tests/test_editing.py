@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 import soundfile
+import torch
 
+import torchfx as fx
 from command import run_here
 from torchfx import audio_io, editing
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
@@ -222,3 +224,56 @@ def test_what_is_lost_without_mutagen_is_a_warning_in_one_line(tmp_path, talk, m
         ran = run_here(*words, folder=tmp_path)
         assert ran.returncode == 0
         assert ran.stderr == "warning: some tags or chapters are lost; pip install mutagen keeps them\n"
+
+
+def noisy(path, fs, channels, frames, seed):
+    x = np.random.default_rng(seed).uniform(-0.3, 0.3, (channels, frames))
+    audio_io.save(path, torch.tensor(x, dtype=torch.float32), fs)
+    return audio_io.load(path)[0].double().numpy()
+
+
+def test_files_of_other_lengths_and_channels_add_up_at_their_gains(tmp_path, monkeypatch):
+    monkeypatch.setattr(editing, "BLOCK", 777)
+    one, two = noisy(tmp_path / "a.wav", 16_000, 1, 3000, 0), noisy(tmp_path / "b.wav", 16_000, 2, 5000, 1)
+    assert editing.mix([tmp_path / "a.wav", tmp_path / "b.wav"], tmp_path / "m.wav", ["-6dB", -12]) == 5000 / 16_000
+    expected = 10 ** (-12 / 20) * two
+    expected[:, :3000] += 10 ** (-6 / 20) * one
+    assert np.abs(audio_io.load(tmp_path / "m.wav")[0].numpy() - expected).max() < 1e-7
+
+
+@pytest.mark.parametrize(("rate", "fs"), [(None, 48_000), (16_000, 16_000), (44_100, 44_100)])
+def test_files_of_other_rates_are_resampled(tmp_path, monkeypatch, rate, fs):
+    monkeypatch.setattr(editing, "BLOCK", 777)
+    noisy(tmp_path / "a.wav", 16_000, 2, 3000, 0)
+    noisy(tmp_path / "b.wav", 48_000, 2, 12_000, 1)
+    editing.mix([tmp_path / "a.wav", tmp_path / "b.wav"], tmp_path / "m.wav", rate=rate)
+    parts = [fx.Wave.from_file(tmp_path / name) | fx.filter.Resample(fs) for name in ("a.wav", "b.wav")]
+    total = torch.zeros(2, max(len(part) for part in parts))
+    for part in parts:
+        total[:, : len(part)] += part.ys
+    mixed, found = audio_io.load(tmp_path / "m.wav")
+    assert found == fs
+    assert mixed.shape == total.shape
+    assert float((mixed - total).abs().max()) < 1e-6
+
+
+def test_a_mix_says_what_it_needs_and_writes_nothing(tmp_path):
+    noisy(tmp_path / "a.wav", 16_000, 2, 100, 0)
+    noisy(tmp_path / "b.wav", 16_000, 3, 100, 1)
+    names = [tmp_path / "a.wav", tmp_path / "b.wav"]
+    with pytest.raises(ArgumentError, match=r"sources must have 1 or 3 channels, got 2 in .*a.wav"):
+        editing.mix(names, tmp_path / "m.wav")
+    with pytest.raises(ArgumentError, match="gains_db must be one for each of 2 sources, got 1"):
+        editing.mix(names, tmp_path / "m.wav", [0])
+    with pytest.raises(ArgumentError, match="sources must name at least one file"):
+        editing.mix([], tmp_path / "m.wav")
+    assert not (tmp_path / "m.wav").exists()
+
+
+def test_the_mix_command(tmp_path):
+    noisy(tmp_path / "a.wav", 16_000, 2, 16_000, 0)
+    ran = run_here("mix", "a.wav", "a.wav", "m.wav", "--gain", "0", "-g", "-6dB", "--rate", "32kHz", folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (0, "2 files -> m.wav (1.00 s)\n")
+    assert audio_io.info(tmp_path / "m.wav").fs == 32_000
+    ran = run_here("mix", "a.wav", "m.wav", folder=tmp_path)
+    assert (ran.returncode, ran.stderr) == (2, "error: m.wav exists already; --force overwrites it\n")

@@ -2,9 +2,11 @@
 
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import torchfx as fx
 from torchfx import Processor, spec
@@ -41,8 +43,12 @@ def test_text_becomes_a_module(text, shown):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("hibuterworth:80", "there is no filter or effect 'hibuterworth'; did you mean 'hibutterworth'?"),
-        ("xyzzy", "available: .*allpass, .*fir, gain"),
+        ("hibuterworth:80", "there is no filter or effect 'hibuterworth'; did you mean 'hibutterworth'\\?$"),
+        ("xyzzy", "there is no filter or effect 'xyzzy'; see torchfx effects$"),
+        ("compressor:threshold=-20", r"has no parameter 'threshold'; it is .*; did you mean 'threshold_db'\?$"),
+        ("channelmatrix:[[1,0],[0,1]", "brackets must come in pairs"),
+        ("channelmatrix:[1,0]],[[0,1]", "brackets must come in pairs"),
+        ("channelmatrix:[[1,0],[[0,1]]]", "matrix must be a list such as"),
         ("filter", "there is no filter or effect 'filter'"),
         (
             "hibutterworth:cutof=80",
@@ -70,6 +76,31 @@ def test_bad_text_raises(text, message):
         spec.build(text)
 
 
+@pytest.mark.parametrize(
+    ("nested", "flat"),
+    [
+        ("channelmatrix:[[1, 0], [0.5,-1e-1]]", "channelmatrix:[1,0;0.5,-0.1]"),
+        ("channelmatrix:[[0.5,0.5]]", "channelmatrix:[0.5,0.5]"),
+        ("sos:[[1,0,0,1,-.5,0],[1,1,0,1,0,0]]", "sos:[1,0,0,1,-.5,0,1,1,0,1,0,0]"),
+    ],
+)
+def test_lists_stand_in_lists(nested, flat):
+    x = torch.randn(2, 50, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(spec.build(nested)(x), spec.build(flat)(x))
+
+
+@pytest.mark.parametrize("name", available())
+def test_the_example_of_every_processor_runs(name):
+    text = spec.example_text(available()[name])
+    with fx.sample_rate(48_000):
+        y = spec.build(text)(torch.randn(2, 4800, generator=torch.Generator().manual_seed(0)) / 10)
+    assert torch.isfinite(y).all()
+
+
+def test_every_effect_that_ships_processes_files_of_any_length():
+    assert [name for name, entry in available().items() if entry.needs_memory] == []
+
+
 def test_everything_public_is_available():
     public = {getattr(module, name) for module in (fx.filter, fx.effect) for name in module.__all__}
     abstract = {cls for cls in public if cls.missing}
@@ -83,6 +114,8 @@ def test_what_is_read_from_source_is_what_the_classes_say():
         cls = entry.load()
         assert entry.signature() == inspect.signature(cls)
         assert entry.summary == inspect.getdoc(cls).splitlines()[0]
+        assert entry.family == inspect.getdoc(sys.modules[cls.__module__]).splitlines()[0]
+        assert entry.needs_memory == (cls.kind == "whole" and cls.in_pieces is None)
         assert [type(each) for each in entry.declarations] == [type(each) for each in cls.declarations.values()]
 
 

@@ -1,9 +1,13 @@
 """`suggest_device`: figures are measured, remembered, and decide."""
 
+import json
+import re
+
 import pytest
 import torch
 
 import torchfx as fx
+from command import run_here
 from torchfx import suggest
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.suggest import decide, suggest_device
@@ -89,3 +93,15 @@ def test_the_chain_stays_as_it_was(no_gpu):
 def test_bad_arguments(arguments, error):
     with pytest.raises(error):
         suggest_device(*arguments)
+
+
+def test_the_command_says_which_device(tmp_path):
+    words = ["suggest", "-e", "lobutterworth:1kHz,8", "--length", "100ms", "--channels", "1"]
+    ran = run_here(*words, folder=tmp_path)
+    assert ran.returncode == 0
+    assert re.match(r"(cpu|cuda): .* s", ran.stdout)
+    found = json.loads(run_here(*words, "--format", "json", folder=tmp_path).stdout)["suggestion"]
+    assert 0 < found["cpu_s"] < 1
+    wrong = run_here("suggest", "-e", "lobutterworth:30kHz", folder=tmp_path)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "cutoff must lie in (0, fs/2) = (0, 24000) Hz" in wrong.stderr

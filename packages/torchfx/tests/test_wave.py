@@ -508,3 +508,13 @@ def test_a_class_in_the_place_of_a_module_is_told():
     for join in (lambda a, b: a | b, lambda a, b: a + b, lambda a, b: b | a, lambda a, b: b + a):
         with pytest.raises(ArgumentTypeError, match=r"modules are joined, got the class: write Reverb\(\.\.\.\)"):
             join(gain, fx.effect.Reverb)
+
+
+def test_a_wave_moves_as_a_tensor_does():
+    wave = fx.Wave(torch.zeros(1, 10), 8000)
+    assert wave.cpu() is wave
+    with pytest.raises(ArgumentError, match="index must be a whole number >= 0, got -1"):
+        wave.cuda(-1)
+    if torch.cuda.is_available():
+        assert wave.cuda(0).device == torch.device("cuda:0")
+        assert wave.cpu().device == torch.device("cpu")

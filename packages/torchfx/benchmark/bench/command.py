@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ __all__ = ["Request", "app", "run"]
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 Number = TypeVar("Number", int, float)
+
+SECONDS_BETWEEN_LINES = 10.0
+"""Where progress goes into a file."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,17 @@ def _numbers(name: str, text: str | None, kind: Callable[[str], Number]) -> tupl
 
 
 def _with_progress(suite: str, options: suites.Options) -> Report:
+    """Run a suite with a bar on a terminal, else with a line now and then."""
+    if not sys.stderr.isatty():
+        said = time.monotonic()
+
+        def tell(done: int, total: int) -> None:
+            nonlocal said
+            if time.monotonic() - said >= SECONDS_BETWEEN_LINES:
+                said = time.monotonic()
+                say(f"bench {suite}: {done} of {total}")
+
+        return suites.run(suite, options, tell)
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
     )  # fmt: skip

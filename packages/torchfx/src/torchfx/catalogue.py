@@ -35,12 +35,16 @@ class Entry:
         module: the module it is imported from.
         summary: the first line of its documentation.
         declarations: its parameters, in the constructor's order.
+        family: what it has in common with those that are written beside it: the first line of that file.
+        needs_memory: whether it needs a whole file in memory.
     """
 
     name: str
     module: str
     summary: str
     declarations: tuple[Declaration, ...]
+    family: str = ""
+    needs_memory: bool = False
 
     def load(self) -> Any:
         """Import the class."""
@@ -82,8 +86,7 @@ def _entries(package: str, wanted: str | None = None) -> Iterator[Entry]:
         except _Unclear:
             described = _asked(package, name)
         if described is not None:
-            summary, declarations = described
-            yield Entry(name, package, summary, declarations)
+            yield Entry(name, package, *described)
 
 
 class _Unclear(Exception):  # noqa: N818  (no error: the class is asked instead)
@@ -123,8 +126,12 @@ def _exported(module: str) -> list[str]:
         return list(getattr(import_module(module), "__all__", ()))
 
 
-def _described(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | None:
-    """Return summary and declarations, or None for what cannot be built: an abstract class, no class."""
+_Description = tuple[str, tuple[Declaration, ...], str, bool]
+"""Summary, declarations, family, and whether a whole file is needed in memory."""
+
+
+def _described(module: str, name: str) -> _Description | None:
+    """Return what is known of a class, or None for what cannot be built: an abstract class, no class."""
     lineage = list(_lineage(module, name))
     if not lineage or lineage[-1].node.name != "Processor":
         return None
@@ -160,7 +167,17 @@ def _described(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | 
     if constructor is not None and _taken(constructor) != list(found):
         return None
     documentation = inspect.cleandoc(ast.get_docstring(lineage[0].node) or "")
-    return documentation.partition("\n")[0], tuple(found.values())
+    family = (ast.get_docstring(_source(lineage[0].module)) or "").partition("\n")[0]
+    return documentation.partition("\n")[0], tuple(found.values()), family, _needs_memory(lineage)
+
+
+def _needs_memory(lineage: list[_Class]) -> bool:
+    """Whether the first class that writes how samples are processed writes `forward`, without `in_pieces`."""
+    for each in lineage:
+        written = {statement.name for statement in each.node.body if isinstance(statement, ast.FunctionDef)}
+        if written & {"lti", "step", "forward"}:
+            return "forward" in written and "in_pieces" not in written
+    return False
 
 
 def _taken(constructor: ast.arguments) -> list[str]:
@@ -227,7 +244,7 @@ def _evaluated(module: str, expression: ast.expr) -> Any:
     return eval(compile(ast.Expression(expression), module, "eval"), {"__builtins__": {}}, values)
 
 
-def _asked(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | None:
+def _asked(module: str, name: str) -> _Description | None:
     """Import a class and ask it."""
     cls = getattr(import_module(module), name)
     if (
@@ -237,4 +254,5 @@ def _asked(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | None
     ):
         return None
     summary = (inspect.getdoc(cls) or "").partition("\n")[0]
-    return summary, tuple(cls.declarations.values())
+    family = (import_module(cls.__module__).__doc__ or "").partition("\n")[0]
+    return summary, tuple(cls.declarations.values()), family, cls.kind == "whole" and cls.in_pieces is None

@@ -1,4 +1,4 @@
-"""Audio files cut and joined, without PyTorch and in constant memory.
+"""Audio files cut, joined and mixed, in constant memory; PyTorch is loaded only where rates differ.
 
 Samples are copied as they are: integers come back bit for bit where the output has at least as many bits. Tags and
 chapters are kept where the format has a place for them, and every output appears whole or not at all.
@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from torchfx import audio_io, intervals
 from torchfx.audio_io import Chapter
+from torchfx.checks import sample_rate, whole_number
 from torchfx.errors import ArgumentError
 from torchfx.intervals import Interval
 from torchfx.parameters import decibels, named, position
 
-__all__ = ["concat", "split", "trim"]
+__all__ = ["concat", "mix", "split", "trim"]
 
 BLOCK = 1 << 16  # frames
 FILE = str | os.PathLike[str]
@@ -91,6 +97,93 @@ def concat(sources: Sequence[FILE], target: FILE) -> float:
             with audio_io.Reader(source) as reader:
                 _write(reader, (0, reader.frames), writer)
         return writer.frames / best.fs
+
+
+def mix(
+    sources: Sequence[FILE],
+    target: FILE,
+    gains_db: Sequence[float | str] = (),
+    rate: float | str | None = None,
+) -> float:
+    """Add files up, all from their beginning on.
+
+    Files of one channel are heard in all channels of the output. The output is as long as the longest file. Tags are
+    the first source's, chapters are left out. The encoding is that of the source with the most bits, where the output's
+    format has it.
+
+    Args:
+        sources: the files; those with more than one channel must have the same number.
+        target: the file to write, which may be a source.
+        gains_db: of each source, dB, or none: 0 dB each.
+        rate: sample rate of the output, Hz; by default the highest of the sources. Sources at another are resampled.
+
+    Returns:
+        The length of the result in seconds.
+
+    Raises:
+        ArgumentError: no sources, another number of gains, numbers of channels that cannot be added, a rate that the
+            sources cannot be resampled to.
+        AudioFileError: a file cannot be read or written.
+    """
+    if not sources:
+        raise ArgumentError("sources must name at least one file, got none")
+    if gains_db and len(gains_db) != len(sources):
+        raise ArgumentError(f"gains_db must be one for each of {len(sources)} sources, got {len(gains_db)}")
+    declared = named("gains_db", decibels(high=200.0))
+    gains = [10 ** (declared.check(each, None) / 20) for each in gains_db or [0.0] * len(sources)]
+    with ExitStack() as stack:
+        readers = [stack.enter_context(audio_io.Reader(source)) for source in sources]
+        channels = max(reader.channels for reader in readers)
+        for source, reader in zip(sources, readers, strict=True):
+            if reader.channels not in (1, channels):
+                raise ArgumentError(f"sources must have 1 or {channels} channels, got {reader.channels} in {source}")
+        fs = max(reader.fs for reader in readers) if rate is None else whole_number("rate", sample_rate(rate), 1)
+        best = max((reader.info for reader in readers), key=lambda each: each.bits or 32)
+        tracks = [_Track(reader, fs) for reader in readers]
+        layout = replace(best, fs=fs, channels=channels)
+        writer = stack.enter_context(_writer(target, layout, readers[0].tags, ()))
+        while True:
+            parts = [track.take(BLOCK) for track in tracks]
+            total = np.zeros((channels, max(part.shape[1] for part in parts)))
+            if not total.size:
+                return writer.frames / fs
+            for gain, part in zip(gains, parts, strict=True):
+                total[:, : part.shape[1]] += gain * part
+            writer.write(total)
+
+
+class _Track:
+    """A file's samples at a rate, as many at a time as are asked for."""
+
+    def __init__(self, reader: audio_io.Reader, rate: float) -> None:
+        self._blocks = _at_rate(reader, rate)
+        self._ready = np.zeros((reader.channels, 0))
+
+    def take(self, count: int) -> npt.NDArray[np.float64]:
+        """Return the next `count` samples (channels, time), fewer at the end."""
+        while self._ready.shape[1] < count:
+            more = next(self._blocks, None)
+            if more is None:
+                break
+            self._ready = np.concatenate([self._ready, more], axis=1)
+        taken, self._ready = self._ready[:, :count], self._ready[:, count:]
+        return taken
+
+
+def _at_rate(reader: audio_io.Reader, rate: float) -> Iterator[npt.NDArray[Any]]:
+    blocks = (reader.read_array(BLOCK, exact=True) for _ in range(0, reader.frames, BLOCK))
+    if reader.fs == rate:
+        yield from blocks
+        return
+    import torch
+
+    from torchfx.core.resample import Resample
+    from torchfx.realtime import Stream
+
+    stream = Stream(Resample(rate), reader.fs, reader.channels)
+    for block in blocks:
+        yield stream.process(torch.from_numpy(block).double()).numpy()
+    yield stream.flush().numpy()
 
 
 def split(

@@ -433,8 +433,10 @@ def _mean(blocks: Tensor, passing: Tensor) -> Tensor:
 def _windows(powers: Tensor, count: int, hop: int = 1) -> Tensor:
     """Return the mean over `count` neighbouring steps, every `hop` steps."""
     if powers.shape[-1] < count:
-        least, heard = (number_text(steps / STEPS) for steps in (count, powers.shape[-1]))
-        raise ArgumentError(f"the signal must last at least {least} s to be measured so, got {heard} s")
+        steps = powers.shape[-1]
+        heard = f"{number_text(steps / STEPS)} s" if steps else f"less than {number_text(1 / STEPS)} s"
+        least = number_text(count / STEPS)
+        raise ArgumentError(f"the signal must last at least {least} s to be measured so, got {heard}")
     return avg_pool1d(powers.reshape(-1, 1, powers.shape[-1]), count, hop).reshape(*powers.shape[:-1], -1)
 
 

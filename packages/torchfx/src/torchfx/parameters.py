@@ -150,6 +150,10 @@ class Declaration:
         """Return a random value in range, for a processor that runs at this sample rate (Hz)."""
         return self.default
 
+    def example(self) -> str:
+        """Return a value as the command line takes it, where one must be given."""
+        return ""
+
     def range_text(self) -> str:
         """Return type, range and unit in words."""
         return ""
@@ -319,6 +323,10 @@ class Frequency(Number):
         """Return the audible part of the range."""
         return 20.0, 0.45 * rate
 
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "1kHz"
+
     def range_text(self) -> str:
         """Return the range."""
         return f"in {self.bounds_text(None)}"
@@ -438,6 +446,10 @@ class Count(Declaration):
     def draw(self, random: Random, rate: float) -> int:
         """Return a random whole number from the range meant for it."""
         return random.randint(*self.draws)
+
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return str(self.low if self.high is None and self.low > 101 else min(101, self.high or 101))
 
     def range_text(self) -> str:
         """Return the range."""
@@ -676,6 +688,10 @@ class OutputRate(SampleRate):
         """Return one of the rates in use."""
         return random.choice((16_000, 22_050, 44_100, 48_000, 96_000))
 
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "48kHz"
+
     def range_text(self) -> str:
         """Return the unit."""
         return "in Hz"
@@ -726,6 +742,10 @@ class Frequencies(Frequency):
             return f"[{', '.join(map(number_text, value))}]"
         return super().show(value)
 
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "1kHz" if self.drawn == 1 else f"[{','.join(str(2000 * (i + 1)) for i in range(self.drawn))}]"
+
     def range_text(self) -> str:
         """Return the range."""
         return f"{super().range_text()}; several in ascending order"
@@ -742,7 +762,7 @@ class Taps(Declaration):
 
     def parse(self, text: str) -> list[float]:
         """Return the numbers of a list in brackets."""
-        if not re.fullmatch(r"\s*\[.*\]\s*", text):
+        if not re.fullmatch(r"\s*\[[^\[\]]*\]\s*", text):
             raise ArgumentError(f"{self.name} must be a list such as [0.5,0.5], got {text!r}")
         return [float(quantity(self.name, part, "")[0]) for part in text.strip()[1:-1].split(",")]
 
@@ -756,6 +776,10 @@ class Taps(Declaration):
         """Return a short random response."""
         return [random.uniform(-1, 1) for _ in range(random.randint(1, 40))]
 
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "[0.5,0.5]"
+
     def range_text(self) -> str:
         """Return the shape."""
         return "finite real numbers, (..., n >= 1)"
@@ -763,6 +787,10 @@ class Taps(Declaration):
 
 class Denominator(Taps):
     """The coefficients (..., n) of a polynomial a0 + a1/z + ... whose roots lie inside the unit circle."""
+
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "[1,-0.5]"
 
     def draw(self, random: Random, rate: float) -> list[float]:
         """Return a product of one or two stable polynomials of second order."""
@@ -783,9 +811,9 @@ class Sections(Taps):
         return sections(self.name, value)
 
     def parse(self, text: str) -> Any:
-        """Return the rows that a list of 6, 12, ... numbers in brackets holds."""
-        numbers = super().parse(text)
-        return [numbers[i : i + 6] for i in range(0, len(numbers), 6)]
+        """Return the rows of a list of lists, or of one of 6, 12, ... numbers."""
+        rows = [super(Sections, self).parse(row) for row in rows_of(text)]
+        return [numbers[i : i + 6] for numbers in rows for i in range(0, len(numbers), 6)]
 
     def show(self, value: Any) -> str:
         """Return the number of sections."""
@@ -798,6 +826,10 @@ class Sections(Taps):
         return [
             [random.uniform(-1, 1) for _ in range(3)] + stable_polynomial(random) for _ in range(random.randint(1, 4))
         ]
+
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "[[1,0,0,1,-0.5,0]]"
 
     def range_text(self) -> str:
         """Return the shape."""
@@ -819,13 +851,17 @@ class Curve(Taps):
         """Return a short random table."""
         return [random.uniform(-1, 1) for _ in range(random.randint(2, 9))]
 
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "[-1,0,1]"
+
     def range_text(self) -> str:
         """Return what is accepted."""
         return "two or more finite real numbers, or a function"
 
 
 class Matrix(Taps):
-    """A matrix (..., outputs, inputs); as a text, its rows end with semicolons: "[1, 0; 0, 1]"."""
+    """A matrix (..., outputs, inputs); as a text, "[[1, 0], [0, 1]]" or "[1, 0; 0, 1]"."""
 
     def check(self, value: Any, rate: float | None) -> Tensor:
         """Return the tensor given, if it is one that is learned, or float64 values."""
@@ -836,7 +872,7 @@ class Matrix(Taps):
 
     def parse(self, text: str) -> Any:
         """Return the rows."""
-        return [Taps.parse(self, f"[{row}]") for row in text.strip().removeprefix("[").removesuffix("]").split(";")]
+        return [super(Matrix, self).parse(row) for row in rows_of(text)]
 
     def show(self, value: Any) -> str:
         """Return the shape."""
@@ -846,9 +882,26 @@ class Matrix(Taps):
         """Return a random matrix for two channels."""
         return [[random.uniform(-1, 1) for _ in range(2)] for _ in range(2)]
 
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "[[0.5,0.5],[0.5,0.5]]"
+
     def range_text(self) -> str:
         """Return the shape."""
         return "finite real numbers, (..., outputs, inputs)"
+
+
+def rows_of(text: str) -> list[str]:
+    """Return the rows of a list of lists, each a list: of "[[1, 0], [0, 1]]", or of "[1, 0; 0, 1]".
+
+    Examples:
+        >>> rows_of("[[1, 0], [0, 1]]"), rows_of("[1, 0; 0, 1]")
+        (['[1, 0]', '[0, 1]'], ['[1, 0]', '[ 0, 1]'])
+    """
+    inner = text.strip().removeprefix("[").removesuffix("]")
+    if "[" in inner:
+        return [row.strip() for row in re.split(r"(?<=\])\s*,\s*(?=\[)", inner.strip())]
+    return [f"[{row}]" for row in inner.split(";")]
 
 
 def stable_polynomial(random: Random) -> list[float]:
@@ -910,6 +963,10 @@ class PerBand(Declaration):
     def draw(self, random: Random, rate: float) -> Any:
         """Return a random value for each of a few bands."""
         return [self.each.draw(random, rate) for _ in range(self.DRAWN)]
+
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "1kHz" if self.per_second else "[1,0,1]"
 
     def range_text(self) -> str:
         """Return the range of each."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from torchfx.catalogue import Entry, available, named
@@ -13,13 +13,14 @@ from torchfx.parameters import REQUIRED, accepted
 if TYPE_CHECKING:
     from torchfx.core.processor import Processor
 
-__all__ = ["build", "signature_text"]
+__all__ = ["build", "close_to", "entry_of", "example_text", "signature_text"]
 
 
 def build(text: str) -> Processor:
     """Build a module from `name`, `name:value,...` or `name:parameter=value,...`.
 
-    Values may carry units, as in Python: 1.5kHz, 5ms, -3dB. Lists stand in brackets.
+    Values may carry units, as in Python: 1.5kHz, 5ms, -3dB. Lists stand in brackets, matrices in two:
+    `channelmatrix:[[1,0],[0.5,0.5]]`.
 
     Raises:
         ArgumentError: an unknown name or parameter, a value the parameter cannot take.
@@ -33,7 +34,7 @@ def build(text: str) -> Processor:
         Gain(-3 dB)
     """
     name, _, rest = text.partition(":")
-    entry = _find(name.strip().lower())
+    entry = entry_of(name)
     declared, values = accepted(entry.declarations), {}
     names = [declaration.name for declaration in entry.declarations]
     for i, part in enumerate(_split(rest)):
@@ -44,7 +45,9 @@ def build(text: str) -> Processor:
             key, value = names[i], part
         key = key.strip()
         if key not in declared:
-            raise ArgumentError(f"{entry.name} has no parameter {key!r}; it is {signature_text(entry)}")
+            meant = close_to(key, declared)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise ArgumentError(f"{entry.name} has no parameter {key!r}; it is {signature_text(entry)}{hint}")
         if key in values:
             raise ArgumentError(f"{key} is given twice in {text!r}")
         values[key] = value.strip() if declared[key].has_unit else declared[key].parse(value.strip())
@@ -64,21 +67,54 @@ def signature_text(entry: Entry) -> str:
     return f"{entry.name.lower()}:{','.join(parts)}" if parts else entry.name.lower()
 
 
-def _find(name: str) -> Entry:
+def example_text(entry: Entry) -> str:
+    """Return a text that builds a processor: its name, and values of the parameters that must be given."""
+    given = [each.example() for each in entry.declarations if each.default is REQUIRED]
+    return f"{entry.name.lower()}:{','.join(given)}" if given else entry.name.lower()
+
+
+def entry_of(name: str) -> Entry:
+    """Return the filter or effect of a name; letter case does not matter.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    name = name.strip().lower()
     entry = named(name)
     if entry is not None:
         return entry
-    known = available()
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise ArgumentError(f"there is no filter or effect {name!r}; {hint}available: {', '.join(sorted(known))}")
+    meant = close_to(name, available())
+    raise ArgumentError(
+        f"there is no filter or effect {name!r}" + (f"; did you mean {meant!r}?" if meant else "; see torchfx effects")
+    )
+
+
+def close_to(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a wrong one most likely means: one that it begins, or that differs in few letters.
+
+    Examples:
+        >>> close_to("threshold", ["ratio", "threshold_db"]), close_to("ratoi", ["ratio", "threshold_db"])
+        ('threshold_db', 'ratio')
+    """
+    names = list(known)
+    begun = [each for each in names if name and each.startswith(name)]
+    close = difflib.get_close_matches(name, names, n=1)
+    return begun[0] if len(begun) == 1 else close[0] if close else None
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas outside of brackets."""
-    if text.count("[") != text.count("]"):
+    """Split at commas outside of brackets, which may stand within each other."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if depth < 0:
+            break
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if depth != 0:
         raise ArgumentError(f"brackets must come in pairs, got {text!r}")
-    parts = re.findall(r"(?:\[[^\]]*\]|[^,\[])+", text)
     return [part.strip() for part in parts if part.strip()]
 
 

@@ -337,3 +337,29 @@ def test_samples_of_a_wav_with_more_chunks_are_found(tmp_path):
     odd = b"note\x03\x00\x00\x00abc\x00"
     path.write_bytes(data[:36] + odd + data[36:] + odd)
     assert audio_io.load(path)[0].shape == (1, 100)
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.97])
+def test_a_flac_that_was_cut_is_found_out_from_its_end(tmp_path, kept):
+    whole, cut = tmp_path / "whole.flac", tmp_path / "cut.flac"
+    audio_io.save(whole, torch.rand(2, 50_000, generator=torch.Generator().manual_seed(0)) - 0.5, 16_000)
+    data = whole.read_bytes()
+    cut.write_bytes(data[: int(kept * len(data))])
+    assert audio_io.info(whole).frames == 50_000
+    with pytest.raises(AudioFileError, match=r"cannot read .*cut.flac: .*the file was cut or is damaged"):
+        audio_io.info(cut)
+
+
+@pytest.mark.parametrize("text", ["a text, not a song\n" * 20, "\u00e9t\u00e9 " * 100, "x"])
+def test_a_text_that_is_named_mp3_is_refused_in_silence(tmp_path, capfd, text):
+    (tmp_path / "text.mp3").write_text(text, "utf-8")
+    with pytest.raises(AudioFileError, match=r"text.mp3: there is no MP3 frame in its first \d+ bytes"):
+        audio_io.info(tmp_path / "text.mp3")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".ogg", ".aiff", ".mp3"])
+def test_any_container_may_be_named_mp3(tmp_path, suffix):
+    audio_io.save(tmp_path / f"song{suffix}", torch.zeros(1, 4000), 16_000)
+    (tmp_path / f"song{suffix}").rename(tmp_path / "named.mp3")
+    assert audio_io.info(tmp_path / "named.mp3").fs == 16_000

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -12,10 +13,12 @@ import torch
 
 from command import run_apart, run_here
 from torchfx import audio_io
+from torchfx.catalogue import available
 from torchfx.cli import process
 from torchfx.cli.request import Request
 from torchfx.demo import run as demo
 from torchfx.errors import AudioFileError
+from torchfx.spec import example_text
 
 
 @pytest.fixture
@@ -60,10 +63,36 @@ def test_the_reference_path_filters_files_too(tmp_path, talk):
     assert torch.allclose(native, reference, atol=2**-15)
 
 
-def test_effects_lists_names_and_defaults(tmp_path):
-    ran = run_here("effects", folder=tmp_path)
-    assert "hichebyshev1:cutoff,order=2,ripple=0.5,fs=None" in ran.stdout
-    assert "normalize:peak=1.0" in ran.stdout
+def test_effects_lists_every_name_in_80_columns(tmp_path):
+    ran = run_here("effects", folder=tmp_path, environment={"COLUMNS": "80"})
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+    listed = [line.split()[0] for line in ran.stdout.splitlines() if re.match(r"  \w", line)]
+    assert sorted(listed) == sorted(available())
+    assert "\nCompressor, expander and noise gate: gains that follow the level\n  compressor " in ran.stdout
+
+
+def test_effects_of_a_name_says_ranges_units_and_defaults(tmp_path):
+    for name, entry in available().items():
+        ran = run_here("effects", name, folder=tmp_path, environment={"COLUMNS": "80"})
+        assert ran.returncode == 0
+        *lines, _ = ran.stdout.splitlines()  # an example is one line, to be copied
+        assert max(map(len, lines)) <= 80
+        assert f"-e '{example_text(entry)}'" in ran.stdout
+        for each in entry.declarations:
+            assert re.search(rf"^  {each.name} +(required|default)", ran.stdout, re.MULTILINE)
+            assert each.documentation() in " ".join(ran.stdout.split())
+    page = run_here("effects", "Compressor", folder=tmp_path).stdout
+    assert re.search(r"threshold_db +default -20; where it begins; in \[-200, 200\] dB", page)
+    wrong = run_here("effects", "compresser", folder=tmp_path)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "error: there is no filter or effect 'compresser'; did you mean 'compressor'?\n"
+
+
+def test_effects_as_json_has_all_of_it(tmp_path):
+    found = json.loads(run_here("effects", "--format", "json", folder=tmp_path).stdout)["effects"]
+    assert found.keys() == available().keys()
+    assert found["hichebyshev1"]["parameters"] == "cutoff,order=2,ripple=0.5,fs=None"
+    assert found["hichebyshev1"]["example"] == "hichebyshev1:1kHz"
 
 
 @pytest.mark.parametrize("matplotlib", [pytest.param(True, marks=pytest.mark.many), False])

@@ -69,9 +69,23 @@ def test_each_misuse_is_named(called, monkeypatch):
     monkeypatch.setattr(cuda_graph, "_captured", refused)
     with pytest.raises(StreamError, match="can't be captured as a CUDA graph: operation not permitted"):
         CudaGraphRunner(gain, block)
-    monkeypatch.setattr(cuda_graph, "DEVICE", "cuda")
-    with pytest.raises(ArgumentError, match=r"example must lie on a CUDA device, got cpu; torchfx.realtime.Stream"):
-        CudaGraphRunner(gain, block)
+    with pytest.raises(ArgumentError, match=r"example must lie on a CUDA device or the CPU, got meta"):
+        CudaGraphRunner(gain, block.to("meta"))
+
+
+def test_cpu_tensors_run_at_once_and_keep_their_state(generator):
+    x = torch.randn(2, 4 * 512, generator=generator)
+    runner = CudaGraphRunner(CHAIN, torch.zeros(2, 512), fs=48_000)
+    with fx.sample_rate(48_000):
+        whole = CHAIN(x)
+    for _ in range(2):
+        blocks = [runner.run(block) for block in x.split(512, dim=-1)]
+        assert float((torch.cat(blocks, dim=-1) - whole).abs().max()) < 1e-6
+        runner.reset_state()
+    with pytest.raises(StreamError, match="Reverse"):
+        CudaGraphRunner(fx.effect.Reverse(), torch.zeros(2, 64))
+    with pytest.raises(ArgumentError, match=r"chunk must be torch.float32 of shape \(2, 512\) on cpu"):
+        runner.run(torch.zeros(2, 64))
 
 
 class Calls(TorchFunctionMode):

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import torchfx as fx
-from torchfx import audio_io
+from torchfx import audio_io, spec
 from torchfx.effect import AddBackgroundNoise, AddNoise, Gain, Normalize
 from torchfx.errors import ArgumentError, AudioFileError, StreamError
 from torchfx.filter import DesignableFIR, HiButterworth, LoButterworth
@@ -32,6 +32,11 @@ CHAINS = {
     "two normalizes": lambda: Normalize(0.5) | LoButterworth(3000) | Normalize(0.9),
     "white noise": lambda: Gain(0.5) | AddNoise(10.0),
     "pink noise": lambda: LoButterworth(3000) | AddNoise(10.0, "pink", seed=3) | Gain(0.5),
+    "reverse": lambda: fx.effect.Reverse(),
+    "chain with reverse": lambda: (
+        Normalize(0.5) | LoButterworth(3000) | fx.effect.Reverse() | Normalize(0.9) | Gain(0.5)
+    ),
+    "other lengths": lambda: fx.effect.TrimSilence(-6.0) | fx.effect.Pad(0.01, 0.02) | fx.effect.Fade(0.02, 0.02),
     "recorded noise": lambda: AddBackgroundNoise(noise(1, 300), 10.0, offset="100 samples") | Gain(0.5),
 }
 
@@ -270,6 +275,20 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     assert resident("VmHWM") - before < 4e6
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of resident memory from /proc")
+@pytest.mark.parametrize("effect", ["reverse", "noisereduction:n_fft=256", "timestretch:1.2", "trimsilence:-80"])
+def test_memory_does_not_grow_where_an_effect_reads_from_anywhere(tmp_path, effect):
+    """The samples are 12 MB as floats."""
+    audio_io.save(tmp_path / "long.wav", noise(1, 3_000_000), FS)
+    audio_io.save(tmp_path / "short.wav", noise(1, 300_000), FS)
+    chain = spec.build(effect)
+    process_file(chain, tmp_path / "short.wav", tmp_path / "b.wav")
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    process_file(chain, tmp_path / "long.wav", tmp_path / "b.wav")
+    assert resident("VmHWM") - before < 8e6
+
+
 def resident(name):
     """Return a figure of this process' memory, bytes."""
     [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name + ":")]
@@ -289,6 +308,15 @@ def test_progress_counts_all_passes_up_to_the_total(tmp_path, source, name, pass
     assert done[-1] == passes * FRAMES
     steps = [b - a for a, b in zip((0, *done), done, strict=False)]
     assert steps == [768, 768, FRAMES - 1536] * passes
+
+
+def test_progress_grows_to_the_total_where_an_effect_reads_from_anywhere(tmp_path, source):
+    seen = []
+    chain = CHAINS["chain with reverse"]()
+    report = process_file(chain, source, tmp_path / "b.wav", 768, lambda *figures: seen.append(figures))
+    assert report.passes == 4
+    assert seen == sorted(seen)
+    assert seen[-1] == (4 * FRAMES, 4 * FRAMES)
 
 
 @pytest.mark.parametrize("block", [1, 7, 100, 1000])

@@ -11,10 +11,10 @@ import numpy as np
 
 from torchfx.audio_io.aac import AACReader, aac_format, check_pyav
 from torchfx.audio_io.bitrate import mean_bitrate, vorbis_bitrate
-from torchfx.audio_io.formats import BITS, AudioInfo
+from torchfx.audio_io.formats import BITS, INTEGERS, AudioInfo
 from torchfx.audio_io.messages import file_errors
 from torchfx.audio_io.samples import block_frames, from_integers, integer_type
-from torchfx.audio_io.source import Source
+from torchfx.audio_io.source import Source, may_be_mp3
 from torchfx.audio_io.tags import read_tags
 from torchfx.checks import whole_number
 from torchfx.errors import ArgumentError, AudioFileError
@@ -44,7 +44,8 @@ class Reader:
             little-endian.
 
     Attributes:
-        info: everything below in one piece.
+        name: the file's, as messages show it.
+        info: everything below that its header says, in one piece.
         fs: sample rate, Hz.
         channels: number of channels.
         frames: samples per channel.
@@ -77,6 +78,7 @@ class Reader:
         self._file: SoundFile | AACReader | None = None
         self._position = 0
         self._source = Source(source)
+        self.name = self._source.name
         try:
             self._file = self._open()
             self.info = self._described(self._file)
@@ -87,14 +89,25 @@ class Reader:
         self.format, self.encoding, self.bits = self.info.format, self.info.encoding, self.info.bits
         self.tags, self.chapters = self.info.tags, self.info.chapters
 
+    @property
+    def goes_anywhere(self) -> bool:
+        """Whether `seek` is quick to any frame: integers and floats, compressed by FLAC or not."""
+        plain = self.encoding in {*INTEGERS, "FLOAT", "DOUBLE"}
+        return plain and not (self._file is None or isinstance(self._file, AACReader)) and self._file.seekable()
+
     def _open(self) -> SoundFile | AACReader:
         import soundfile
 
         self._source.rewind()
         named = self._source.opened if isinstance(self._source.opened, (str, bytes)) else b""
         if self._raw is None and os.fsdecode(named).lower().endswith(".raw"):  # soundfile would ask for more
-            name = self._source.name
+            name = self.name
             raise AudioFileError(f"cannot read {name}: raw samples don't say their rate, channels and encoding")
+        if self._raw is None and os.fsdecode(named).lower().endswith(".mp3"):
+            with self._calls():
+                start = self._source.start_and_size()[0]
+            if not may_be_mp3(start):  # libmpg123 would write about its search to stderr
+                raise AudioFileError(f"cannot read {self.name}: there is no MP3 frame in its first {len(start)} bytes")
         with self._calls():
             if self._raw is not None:
                 return soundfile.SoundFile(self._source.opened, "r", *self._raw, endian="LITTLE", format="RAW")
@@ -104,11 +117,11 @@ class Reader:
                 container = aac_format(self._source.start_and_size()[0])
                 if container is None:
                     raise
-            check_pyav("read", self._source.name)
-            return AACReader(self._source.stream(), container, self._source.name)
+            check_pyav("read", self.name)
+            return AACReader(self._source.stream(), container, self.name)
 
     def _described(self, file: SoundFile | AACReader) -> AudioInfo:
-        name = self._source.name
+        name = self.name
         if file.frames == 0:
             raise AudioFileError(f"cannot read {name}: it holds no samples")
         if file.frames == (1 << 63) - 1:  # libsndfile's word for it
@@ -163,7 +176,7 @@ class Reader:
             samples = np.empty(shape, np.float64 if double else np.float32)
         except (MemoryError, ValueError) as error:  # a damaged header may promise anything
             promised = f"{count} frames of {self.channels} channels"
-            name = self._source.name
+            name = self.name
             raise AudioFileError(f"cannot read {name}: the {promised} it promises do not fit into memory") from error
         if integers is None:
             self._fill(samples)
@@ -185,9 +198,7 @@ class Reader:
         if num_frames != -1:
             whole_number("num_frames (-1 for all)", num_frames, 1)
         if whole_number("frame_offset", frame_offset, 0) >= self.frames:
-            raise ArgumentError(
-                f"frame_offset must lie in [0, {self.frames}) for {self._source.name}, got {frame_offset}"
-            )
+            raise ArgumentError(f"frame_offset must lie in [0, {self.frames}) for {self.name}, got {frame_offset}")
         if frame_offset != self._position:
             self.seek(frame_offset)
         return self.read(self.frames if num_frames == -1 else num_frames)
@@ -195,14 +206,13 @@ class Reader:
     def _fill(self, frames: npt.NDArray[Any]) -> None:
         """Read the next frames into an array (frames, channels)."""
         if self._file is None:
-            raise AudioFileError(f"cannot read {self._source.name}: it was closed")
+            raise AudioFileError(f"cannot read {self.name}: it was closed")
         with self._calls():
             read = len(self._file.read(out=frames))
         self._position += read
         if read < len(frames):
             raise AudioFileError(
-                f"cannot read {self._source.name}: truncated, it promises {self.frames} frames and ends after "
-                f"{self._position}"
+                f"cannot read {self.name}: truncated, it promises {self.frames} frames and ends after {self._position}"
             )
 
     def seek(self, frame: int) -> None:
@@ -211,9 +221,11 @@ class Reader:
         Ogg, .m4a and .aac files are decoded up to it: 5 minutes take about a second.
         """
         if whole_number("frame", frame, 0) > self.frames:
-            raise ArgumentError(f"frame must lie in [0, {self.frames}] for {self._source.name}, got {frame}")
+            raise ArgumentError(f"frame must lie in [0, {self.frames}] for {self.name}, got {frame}")
         if self._file is None:
-            raise AudioFileError(f"cannot read {self._source.name}: it was closed")
+            raise AudioFileError(f"cannot read {self.name}: it was closed")
+        if frame == self._position:
+            return
         lead = MP3_LEAD if self.format == "MP3" else 0
         if frame >= lead and not (isinstance(self._file, AACReader) or self.format == "OGG") and self._file.seekable():
             with self._calls():
@@ -229,7 +241,7 @@ class Reader:
     def _calls(self) -> Iterator[None]:
         """Raise what goes wrong in a call of libsndfile; what the file object has raised comes first."""
         try:
-            with file_errors("read", self._source.name):
+            with file_errors("read", self.name):
                 yield
         finally:
             self._source.check()
@@ -253,12 +265,17 @@ class Reader:
 
 
 def info(path: str | os.PathLike[str] | BinaryIO) -> AudioInfo:
-    """Read a file's header; `Reader` says what may be passed.
+    """Read a file's header, and the last frame of a FLAC, which is not there where the file was cut.
+
+    `Reader` says what may be passed.
 
     Raises:
         AudioFileError: the file is missing, empty, truncated or of no known format.
     """
     with Reader(path) as file:
+        if file.format == "FLAC":
+            file.seek(file.frames - 1)
+            file.read_array(1)
         return file.info
 
 

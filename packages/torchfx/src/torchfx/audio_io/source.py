@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 from torchfx.audio_io.messages import file_errors, shown
 from torchfx.errors import ArgumentTypeError, AudioFileError
 
-__all__ = ["Source", "library_path"]
+__all__ = ["Source", "library_path", "may_be_mp3"]
 
 START = 1 << 16  # bytes: where tags in front of the samples are
 
@@ -212,6 +212,25 @@ class _Stream:
 def library_path(path: str) -> str | bytes:
     """Return a path as soundfile takes any: names that are not UTF-8 only as bytes, which Windows has none of."""
     return path if os.name == "nt" else os.fsencode(path)
+
+
+_CONTAINERS = (b"RIFF", b"RIFX", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b".snd", b"caff", b"ID3")
+
+
+def may_be_mp3(start: bytes) -> bool:
+    """Whether a file's first bytes hold the header of an MPEG audio frame (ISO/IEC 11172-3, 2.4.2.3) or a container.
+
+    libsndfile knows a file by its content first, so that a WAV may be named .mp3.
+    """
+    if start.startswith(_CONTAINERS):
+        return True
+    at = start.find(b"\xff")
+    while 0 <= at < len(start) - 2:
+        version_and_layer, rates = start[at + 1], start[at + 2]
+        if version_and_layer >= 0xE0 and version_and_layer & 0x06 and rates >> 4 != 15 and rates & 0x0C != 0x0C:
+            return True
+        at = start.find(b"\xff", at + 1)
+    return False
 
 
 _ORDERS: dict[bytes, Literal["little", "big"]] = {b"RIFF": "little", b"FORM": "big"}

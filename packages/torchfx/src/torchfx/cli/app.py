@@ -22,7 +22,7 @@ __all__ = ["app"]
 
 # What one wants to do; `--help` lists the commands under these headings.
 PROCESS: Final = "Process and convert files"
-EDIT: Final = "Cut and join files"
+EDIT: Final = "Cut, join, mix and make files"
 INSPECT: Final = "Look at files and at this installation"
 EFFECTS: Final = "Filters and effects"
 LIVE: Final = "Sound devices"
@@ -224,6 +224,66 @@ def concat(
 
 
 @app.command(rich_help_panel=EDIT)
+def mix(
+    paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then the file to write.")],
+    gain: Annotated[
+        list[str] | None, typer.Option("--gain", "-g", metavar="DB", help="Of each input in order; none: 0 dB.")
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", "-r", metavar="HZ", help="Of the output; else the inputs' highest.", parser=_rate),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Add audio files up, whatever their rates and lengths; one channel is heard in all.
+
+    torchfx mix voice.wav music.flac out.wav --gain 0 --gain -12
+    """
+    _start_at_once()
+    from torchfx.cli import edit as command
+
+    raise typer.Exit(command.mix(paths, gain or [], rate, force))
+
+
+@app.command(rich_help_panel=EDIT)
+def synth(
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="sine, square, saw, triangle, chirp, white, pink, brown or silence.")
+    ],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
+    length: Annotated[str, typer.Option("--length", "-l", metavar="TIME", help="How long it is.")] = "1",
+    frequency: Annotated[
+        str, typer.Option("--frequency", metavar="HZ", help="Of a tone, or where a chirp begins.")
+    ] = "440",
+    to: Annotated[str | None, typer.Option("--to", metavar="HZ", help="Where a chirp ends.")] = None,
+    level: Annotated[
+        str | None,
+        typer.Option("--level", metavar="DBFS", help="Peak, of noise RMS; -6, of noise -20.", show_default=False),
+    ] = None,
+    rate: Rate = 48_000,
+    channels: Annotated[int, typer.Option("--channels", help="How many; noise is another in each.")] = 1,
+    bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; else the format's usual.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of noise.")] = 0,
+    force: Force = False,
+) -> None:
+    """Write a test signal: tones without aliases, sweeps, noise, silence.
+
+    torchfx synth chirp sweep.wav --frequency 20 --to 20kHz --length 10
+    torchfx synth pink noise.flac --length 60 --channels 2 --level -23
+    """
+    if kind not in {"white", "pink", "brown"}:
+        _start_at_once()
+    from torchfx.cli import edit as command
+
+    raise typer.Exit(
+        command.synth(
+            kind, target, force, length=length, rate=rate, channels=channels, level_db=level, tone=frequency, end=to,
+            seed=seed, bits=bits,
+        )
+    )  # fmt: skip
+
+
+@app.command(rich_help_panel=EDIT)
 def split(
     source: Annotated[str, typer.Argument(metavar="IN", help="An audio file.")],
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the parts belong.")],
@@ -246,11 +306,14 @@ def split(
 
 
 @app.command(rich_help_panel=EFFECTS)
-def effects(form: Form = "text") -> None:
-    """List the filters and effects with their parameters and defaults."""
+def effects(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A filter or effect.")] = None,
+    form: Form = "text",
+) -> None:
+    """List the filters and effects, or show one with its parameters, their ranges and defaults, and an example."""
     from torchfx.cli import effects as command
 
-    raise typer.Exit(command.run(form))
+    raise typer.Exit(command.run(name, form))
 
 
 @app.command(rich_help_panel=EFFECTS)
@@ -270,6 +333,25 @@ def response(
     from torchfx.cli import response as command
 
     raise typer.Exit(command.run(effect, rate, png, form))
+
+
+@app.command(rich_help_panel=EFFECTS)
+def suggest(
+    effect: Effects,
+    length: Annotated[str, typer.Option("--length", "-l", metavar="TIME", help="Of the signal.")] = "60",
+    channels: Annotated[int, typer.Option("--channels", help="Of the signal.")] = 2,
+    rate: Rate = 48_000,
+    form: Form = "text",
+) -> None:
+    """Say whether the CPU or the GPU is faster for a chain and a signal, measured on this machine.
+
+    torchfx suggest -e lobutterworth:1kHz,8 --length 10:00 --channels 12
+
+    Exit status 2: misuse, or an effect that cannot be run.
+    """
+    from torchfx.cli import suggest as command
+
+    raise typer.Exit(command.run(effect, length, channels, rate, form))
 
 
 @app.command(rich_help_panel=LIVE)

@@ -25,6 +25,8 @@ __all__ = [
     "check_format",
     "complain",
     "line",
+    "lose_output",
+    "output_lost",
     "rich_console",
     "safe",
     "say",
@@ -38,6 +40,7 @@ __all__ = [
 
 FORMATS = ("text", "json")
 WIDEST = 10_000
+_lost: list[OSError] = []
 
 
 def safe(text: str) -> str:
@@ -117,15 +120,33 @@ def _plain(value: Any) -> Any:
 
 
 def answer(text: str) -> None:
-    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is no error."""
+    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is no error.
+
+    Where stdout cannot be written to, that is said once, the work goes on, and the command ends with status 3.
+    """
     try:
         try:
             sys.stdout.write(text)
         except UnicodeEncodeError:
             sys.stdout.buffer.write(text.encode())
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
+    except OSError as error:
+        lose_output(error)
+
+
+def lose_output(error: OSError) -> None:
+    """Drop what is printed to stdout from now on; say why, unless a reader has closed the pipe."""
+    if not isinstance(error, BrokenPipeError):
+        complain(f"cannot write to stdout: {error.strerror or error}", 3)
+        _lost.append(error)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
+
+
+def output_lost() -> bool:
+    """Whether stdout could not be written to since this was asked last."""
+    lost = bool(_lost)
+    _lost.clear()
+    return lost
 
 
 def line(text: str) -> None:

@@ -1,15 +1,16 @@
-"""`torchfx trim`, `torchfx concat` and `torchfx split`."""
+"""`torchfx trim`, `torchfx concat`, `torchfx mix`, `torchfx split` and `torchfx synth`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from torchfx import editing
 from torchfx.cli.console import answer, complain, warnings_said
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
 
-__all__ = ["concat", "split", "trim"]
+__all__ = ["concat", "mix", "split", "synth", "trim"]
 
 
 def trim(source: str, target: str, start: str, end: str | None, force: bool) -> int:
@@ -30,6 +31,30 @@ def concat(paths: Sequence[str], force: bool) -> int:
             raise ArgumentError(f"concat needs one or more inputs and an output, got {len(paths)} path")
         _check_free([Path(paths[-1])], force)
         return f"{len(paths) - 1} files -> {paths[-1]} ({editing.concat(paths[:-1], paths[-1]):.2f} s)\n"
+
+    return _answered(work)
+
+
+def mix(paths: Sequence[str], gains: Sequence[str], rate: float | None, force: bool) -> int:
+    """Add all files but the last one up into that; return as `trim`."""
+
+    def work() -> str:
+        if len(paths) < 2:
+            raise ArgumentError(f"mix needs one or more inputs and an output, got {len(paths)} path")
+        _check_free([Path(paths[-1])], force)
+        return f"{len(paths) - 1} files -> {paths[-1]} ({editing.mix(paths[:-1], paths[-1], gains, rate):.2f} s)\n"
+
+    return _answered(work)
+
+
+def synth(kind: str, target: str, force: bool, **how: Any) -> int:
+    """Write a test signal; return as `trim`."""
+
+    def work() -> str:
+        from torchfx.synthesis import synthesize
+
+        _check_free([Path(target)], force)
+        return f"{kind} -> {target} ({synthesize(kind, target, **how):.2f} s)\n"
 
     return _answered(work)
 

@@ -51,6 +51,8 @@ def _show(plan: Plan) -> int:
     for job in plan.jobs:
         refused = "; exists already, --force overwrites it" if plan.will_fail(job) else ""
         line(f"{job.source} -> {job.target}{refused}")
+    for outcome in plan.refused:
+        line(f"{outcome.error}")
     for job, reason in plan.skipped:
         line(f"{job.source} skipped, {job.target} is {'done' if reason == 'done' else 'there'}")
     return 0
@@ -58,15 +60,14 @@ def _show(plan: Plan) -> int:
 
 def _done(plan: Plan, request: Request) -> int:
     outcomes = []
-    total = len(plan.jobs) + len(plan.skipped)
     report = Report(skipped=len(plan.skipped))
-    with _ended_by_signals(), _progress(len(plan.jobs)) as advance:
+    with _ended_by_signals(), _progress(len(plan.jobs) + len(plan.refused)) as advance:
         for outcome in plan.run(request.engine, request.jobs):
             _report(outcome)
             report.add(outcome)
             outcomes.append(outcome)
             advance(report)
-    if total > 1:
+    if plan.total > 1:
         say(str(report))
     if request.failures is not None:
         report.save_failures(request.failures)
@@ -85,7 +86,7 @@ def watch(folder: str, output: str, request: Request, every: float) -> int:
                 for job, reason in plan.skipped:
                     if reason == "exists":
                         complain(f"{job.source}: {job.target} exists already; --force overwrites it", 1)
-                if plan.jobs:
+                if plan.jobs or plan.refused:
                     _done(plan, request)
             time.sleep(every)
     except (ArgumentError, TypeError) as error:

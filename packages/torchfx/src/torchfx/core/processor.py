@@ -61,7 +61,8 @@ class Processor(Responses, Declared):
       at some settings only writes `lti` too and returns None from it at all others;
     - `measure(x, state, rate)` beside `step`, for what has to hear the whole signal before it begins: it takes blocks
       into account, and the state it leaves is the one that `step` starts with;
-    - `forward(x)`, for what needs the whole signal at once.
+    - `forward(x)`, for what needs the whole signal at once. With `in_pieces(x)` beside it, which reads a
+      `torchfx.pieces.Pieces` and yields what `forward` returns, piece by piece, files of any length are processed.
 
     The rest is derived: whole signals, streams, batches, gradients, repr, the command line. A subclass that assigns a
     value to a parameter of its base (`btype = "lowpass"`) fixes it.
@@ -117,6 +118,9 @@ class Processor(Responses, Declared):
     has_whole: ClassVar[bool] = False
     """Whether a class defines `whole`."""
 
+    in_pieces: ClassVar[Any] = None
+    """What `forward` does, for a signal too long for memory, where a class writes it."""
+
     missing: ClassVar[tuple[str, ...]] = ()
     """What a class lacks to be built."""
 
@@ -134,6 +138,8 @@ class Processor(Responses, Declared):
         if "forward" in written:
             cls.kind = "whole"
             cls.forward = _checking(cls.forward)  # type: ignore[method-assign]
+            if "in_pieces" not in own:
+                cls.in_pieces = None  # a parent's does what the parent's forward does
         elif written:
             # "measure" says more than the "step" beside it; "lti" may decline, and then "step" is called.
             cls.kind = cls.derived_kind = KINDS["measure" if "measure" in written else written[0]]
@@ -477,8 +483,11 @@ class Processor(Responses, Declared):
         with assigning:
             if here:
                 super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]
-            for child in self.children() if recurse else ():
-                child._apply(fn)
+            for name, child in self.named_children() if recurse else ():
+                if name != "parametrizations":
+                    child._apply(fn)
+                elif here:
+                    child._apply(moved)  # the free numbers of what is learned
             if here and now.device != was:
                 self._device = now.device
             self._half = now.dtype if now.dtype in {torch.float16, torch.bfloat16} else None

@@ -17,6 +17,7 @@ from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import Processor
 from torchfx.core.resample import Resample
+from torchfx.core.seams import look_for_seams
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.parameters import position
 from torchfx.plan import plan_to_run
@@ -191,6 +192,14 @@ class Wave:
         self.ys = on_device(self.ys, device)
         return self
 
+    def cpu(self) -> Wave:
+        """Move the samples to the CPU, in place; return this wave."""
+        return self.to("cpu")
+
+    def cuda(self, index: int | None = None) -> Wave:
+        """Move the samples to a CUDA device, by default the current one, in place; return this wave."""
+        return self.to("cuda" if index is None else f"cuda:{whole_number('index', index, 0)}")
+
     def transform(self, f: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Wave:
         """Return a new wave of `f(ys, *args, **kwargs)`, inside which filters know the sample rate."""
         with sample_rate(self.fs):
@@ -247,6 +256,8 @@ class Wave:
                 fs = module.output_rate(fs) if isinstance(module, Processor) else fs
         finally:
             ambient.reset(token)
+        if self.ys.storage_offset():
+            look_for_seams(self.ys, module, self.fs)
         made = self._with(_returned(type(module).__name__, y), fs)
         made._is_piped = True
         return made

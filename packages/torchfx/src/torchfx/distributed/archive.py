@@ -20,7 +20,7 @@ from torchfx.distributed.engines import ENGINES, Work, cores
 from torchfx.distributed.files import Outcome, is_taken
 from torchfx.distributed.manifest import NAME, Manifest
 from torchfx.distributed.recipe import Recipe
-from torchfx.distributed.sources import Job, Source, find, is_url, plan_outputs, without
+from torchfx.distributed.sources import Job, Source, collisions, find, is_url, plan_outputs, without
 from torchfx.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Plan:
         recipe: what becomes of each file.
         overwrite: targets that may be replaced.
         manifest: where it is noted, or None.
+        refused: files that cannot be done beside others, and why.
     """
 
     jobs: tuple[Job, ...]
@@ -46,6 +47,12 @@ class Plan:
     recipe: Recipe
     overwrite: frozenset[str]
     manifest: Manifest | None = None
+    refused: tuple[Outcome, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many files there are in all."""
+        return len(self.jobs) + len(self.skipped) + len(self.refused)
 
     def will_fail(self, job: Job) -> bool:
         """Whether a job's output exists and may not be replaced."""
@@ -59,6 +66,7 @@ class Plan:
         return self._run(engine, count)
 
     def _run(self, engine: str, workers: int) -> Iterator[Outcome]:
+        yield from self.refused
         if self.jobs:
             with self.manifest or nullcontext():
                 yield from ENGINES[engine](Work(self.jobs, self.recipe, self.overwrite, self.manifest), workers)
@@ -84,9 +92,12 @@ def plan(
         listed = [where] if isinstance(where, Source) else find(where, recursive)
         several = several or isinstance(where, Source) or [source.path for source in listed] != [os.fspath(where)]
         found += without(listed, os.fspath(output)) or listed
-    jobs = plan_outputs(found, output, recipe.suffix, several)
+    planned = list(dict.fromkeys(plan_outputs(found, output, recipe.suffix, several)))
+    reasons = collisions(planned)
+    refused = tuple(Outcome(job, error) for job, error in reasons.items())
+    jobs = [job for job in planned if job not in reasons]
     if not resume and manifest is None:
-        return Plan(tuple(jobs), (), recipe, frozenset(job.target for job in jobs if overwrite))
+        return Plan(tuple(jobs), (), recipe, frozenset(job.target for job in jobs if overwrite), None, refused)
     if manifest is None:
         if is_url(os.fspath(output)):
             raise ArgumentError(f"manifest must name a local file where the output is a URL, got {os.fspath(output)}")
@@ -104,7 +115,7 @@ def plan(
         else:
             skipped.append((job, "exists"))
     known = frozenset(job.target for job in todo if overwrite or kept.knows(job))
-    return Plan(tuple(todo), tuple(skipped), recipe, known, kept)
+    return Plan(tuple(todo), tuple(skipped), recipe, known, kept, refused)
 
 
 @dataclass
@@ -188,8 +199,8 @@ def process(
 ) -> Report:
     """Run an archive through a chain. No failure stops the rest, and a run that was stopped goes on where it was.
 
-    Outputs appear when they are whole, below `output` as the sources are below theirs. No two sources may have one
-    output; that is checked before anything is written.
+    Outputs appear when they are whole, below `output` as the sources are below theirs. Sources that would have one
+    output, or whose output would replace another source, are reported as failures.
 
     Args:
         source: a folder, a glob, a table (.csv or .parquet with a column "path"), a file, or several of them; local
@@ -211,7 +222,7 @@ def process(
         How many were done, skipped and failed, with the errors and the throughput.
 
     Raises:
-        ArgumentError: no audio files, names that collide, an unknown engine; a package that is missing.
+        ArgumentError: no audio files, an unknown engine; a package that is missing.
         AudioFileError: the manifest cannot be read or written.
 
     Examples:
@@ -233,5 +244,5 @@ def process(
     for outcome in planned.run(engine, workers):
         report.add(outcome)
         if progress is not None:
-            progress(report, len(planned.jobs) + len(planned.skipped))
+            progress(report, planned.total)
     return report

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "heard_warnings", "is_taken", "process_job"]
 
 BLOCK = 1 << 16  # frames
+WHOLE_LIMIT = 1 << 27
+"""Samples over all channels of a file that effects may have in memory as a whole: 512 MiB, and some times that."""
+
 _heard = local()
 
 
@@ -208,7 +211,13 @@ class _Work:
             return self._copy()
         try:
             return self._in_blocks(chain)
-        except StreamError:
+        except StreamError as error:
+            samples = self.reader.frames * self.reader.channels
+            if samples > WHOLE_LIMIT:
+                raise ArgumentError(
+                    f"{self.reader.name}: {error}, which may have {WHOLE_LIMIT} samples over all channels, got "
+                    f"{samples}; cut the file (torchfx split), or run it on a Wave"
+                ) from None
             return self._whole(chain)
 
     def _copy(self) -> dict[str, Any]:

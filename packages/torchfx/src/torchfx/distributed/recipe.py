@@ -28,8 +28,8 @@ class Recipe:
         effects: filters and effects in order, modules or texts such as "hibutterworth:80,order=4".
         rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects.
         loudness: integrated loudness of the output, LUFS.
-        true_peak: what no peak exceeds afterwards, dB below full scale (a limiter with look-ahead). Where it has much
-            to limit, the output is quieter than `loudness`: speech with high peaks by about 1 LU.
+        true_peak: what no peak exceeds afterwards, dB below full scale (a limiter with look-ahead). Limiting makes
+            speech with high peaks 1 to 2 LU quieter, so with `loudness` both are done twice, which leaves about half.
         format: "wav", "flac", "ogg", "opus", "mp3", "aiff" or "raw"; by default the output's suffix decides.
         bits: bits per sample; by default as many as the source's.
         bitrate: of MP3, Vorbis and Opus: bits per second at least, or a text such as "128k"; by default no lower than a
@@ -87,8 +87,9 @@ class Recipe:
 
     def _finish(self) -> list[str]:
         texts = [] if self.rate is None else [f"resample:{self.rate}"]
-        texts += [] if self.loudness is None else [f"normalize:method=lufs,lufs={self.loudness}"]
-        return texts + ([] if self.true_peak is None else [f"limiter:{self.true_peak},true_peak=true"])
+        levels = [] if self.loudness is None else [f"normalize:method=lufs,lufs={self.loudness}"]
+        levels += [] if self.true_peak is None else [f"limiter:{self.true_peak},true_peak=true"]
+        return texts + levels * (2 if len(levels) == 2 else 1)
 
     def __str__(self) -> str:
         """Return the recipe in one line; two recipes with different results differ in it."""

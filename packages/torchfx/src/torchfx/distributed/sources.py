@@ -15,7 +15,18 @@ from typing import Any
 from torchfx import audio_io
 from torchfx.errors import ArgumentError, AudioFileError
 
-__all__ = ["STREAM", "Arrivals", "Job", "Source", "file_system", "find", "is_url", "plan_outputs", "stamp"]
+__all__ = [
+    "STREAM",
+    "Arrivals",
+    "Job",
+    "Source",
+    "collisions",
+    "file_system",
+    "find",
+    "is_url",
+    "plan_outputs",
+    "stamp",
+]
 
 STREAM = "-"  # stdin or stdout
 SUFFIXES = {*audio_io.FORMATS, ".w64", ".caf", ".au", ".rf64"} - {".raw"}
@@ -181,8 +192,7 @@ def plan_outputs(
         folder: whether the output must be a folder, since the sources come from one.
 
     Raises:
-        ArgumentError: several sources and an output that is, or would be named as, a file; two sources with one
-            output; an output that is another file's source.
+        ArgumentError: several sources and an output that is, or would be named as, a file.
     """
     path = os.fspath(output)
     if path == STREAM and len(sources) == 1:
@@ -201,7 +211,7 @@ def plan_outputs(
         raise ArgumentError(f"OUT must be a folder for {len(sources)} inputs, got the file {path}")
     if any(source.path == STREAM for source in sources):
         raise ArgumentError("OUT must be a file or - where the input is stdin")
-    return _checked([Job(source.path, _joined(path, source.name, suffix)) for source in sources])
+    return [Job(source.path, _joined(path, source.name, suffix)) for source in sources]
 
 
 def _is_folder(path: str) -> tuple[bool, bool]:
@@ -217,21 +227,22 @@ def _joined(folder: str, name: str, suffix: str | None) -> str:
     return f"{folder.rstrip('/')}/{named}" if is_url(folder) else os.path.join(folder, named)  # noqa: PTH118
 
 
-def _checked(jobs: list[Job]) -> list[Job]:
-    first: dict[str, str] = {}
+def collisions(jobs: Sequence[Job]) -> dict[Job, ArgumentError]:
+    """Return why jobs cannot be done beside others: two have one output, or an output is another's source."""
+    makers: dict[str, list[str]] = {}
     for job in jobs:
-        if job.target in first:
-            raise ArgumentError(
-                f"the outputs' names must differ, got {job.target} for both {first[job.target]} and {job.source}"
-            )
-        first[job.target] = job.source
+        makers.setdefault(job.target, []).append(job.source)
     real = _real_paths()
     read = {real(job.source): job.source for job in jobs if not is_url(job.source)}
+    found: dict[Job, ArgumentError] = {}
     for job in jobs:
-        other = read.get(real(job.target), job.source)
-        if other != job.source:
-            raise ArgumentError(f"the output of {job.source} must not be another input, got {job.target}")
-    return jobs
+        same = [each for each in makers[job.target] if each != job.source]
+        replaced = None if job.target == STREAM or is_url(job.target) else read.get(real(job.target))
+        if same:
+            found[job] = ArgumentError(f"{job.source}: its output {job.target} would be that of {same[0]}, too")
+        elif replaced not in (None, job.source):
+            found[job] = ArgumentError(f"{job.source}: its output {job.target} would replace another input")
+    return found
 
 
 def _real_paths() -> Callable[[str], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import torch
@@ -13,6 +13,7 @@ from torchfx._ops import elementwise
 from torchfx._ops.observers import modes_active
 from torchfx.core.processor import Processor
 from torchfx.parameters import choice, duration, duration_samples, sample_rate
+from torchfx.pieces import Pieces
 from torchfx.plan.steps import lasting
 from torchfx.rate import ambient_rate
 
@@ -50,14 +51,25 @@ class Fade(Processor):
 
     def forward(self, x: Tensor) -> Tensor:
         """Fade a whole signal."""
+        return self._faded(x, 0, x.shape[-1])
+
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the faded signal."""
+        for start, y in x.in_order():
+            yield self._faded(y, start, x.time)
+
+    def _faded(self, x: Tensor, start: int, time: int) -> Tensor:
+        """Return a piece that begins at a sample of a signal of so many."""
         rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
         first, last = (duration_samples(each, rate) for each in (self.fade_in, self.fade_out))
-        time = x.shape[-1]
-        begin, end = (min(length, time) for length in (first, last))
-        y = elementwise.clone(x)
-        y[..., :begin] *= self._gains(first, x)[:begin]
-        y[..., time - end :] *= self._gains(last, x)[:end].flip(-1)
+        y, stop = elementwise.clone(x), start + x.shape[-1]
+        if start < first:
+            rising = self._gains(first, x)[start:stop]
+            y[..., : len(rising)] *= rising
+        if stop > time - last:
+            falling = self._gains(last, x)[time - stop : time - start].flip(-1)
+            y[..., y.shape[-1] - len(falling) :] *= falling
         return y
 
     def _gains(self, length: int, x: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torchfx.effect.noise import recorded
 from torchfx.errors import ArgumentError
 from torchfx.functional.stretching import OVERLAP, overlapping_window
 from torchfx.parameters import count, number, recording, sample_rate
+from torchfx.pieces import PIECE, Pieces
 from torchfx.rate import ambient_rate
 
 __all__ = ["NoiseReduction"]
@@ -62,49 +64,119 @@ class NoiseReduction(Processor):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the signal with less noise."""
-        rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
-        assert rate is not None
+        rate = self._rate()
         n, hop, time = self.n_fft, self.n_fft // OVERLAP, x.shape[-1]
-        window = overlapping_window(n, x.device).to(x.dtype)
-        behind = -time % hop + n - hop
         if x.numel() == 0:
             return x
-        spectra = torch.fft.rfft(_frames(pad(x, (n - hop, behind)), hop) * window)
-        power = spectra.real.square() + spectra.imag.square()
-        limit = self._noise_power(power, window, time, rate) * 10 ** (self.threshold_db / 10)
-        loud = self._smoothed((power > limit[..., None, :]).to(x.dtype), rate)
-        floor = 10 ** (-self.reduction_db / 20)
-        frames: Tensor = torch.fft.irfft(spectra * (floor + (1 - floor) * loud), n) * window
-        columns, length = frames.flatten(0, -3).mT if frames.dim() > 2 else frames.mT, time + behind + n - hop
+        window = overlapping_window(n, x.device).to(x.dtype)
+        spectra, power = self._heard(pad(x, (n - hop, -time % hop + n - hop)), window)
+        noise = self._given_noise(tuple(x.shape[:-1]), window, rate)
+        if noise is None:
+            inside = power[..., self._inside(time, power.shape[-2]), :]
+            quiet = _quietest(inside.sum(-1))[..., None]
+            chosen = inside.gather(-2, quiet.expand(*quiet.shape[:-1], inside.shape[-1]))
+            noise = chosen.double().mean(-2).to(x.dtype)
+        loud = self._smoothed(self._loud(power, noise), self._spans(power.shape[-2], rate))
+        frames = self._attenuated(spectra, loud, window)
+        columns, length = frames.flatten(0, -3).mT if frames.dim() > 2 else frames.mT, (power.shape[-2] - 1) * hop + n
         added_up = fold(columns, (1, length), (1, n), stride=(1, hop)).reshape(*x.shape[:-1], length)
         return added_up[..., n - hop : n - hop + time]
 
-    def _noise_power(self, power: Tensor, window: Tensor, time: int, rate: float) -> Tensor:
-        """Return the noise's mean power (..., bins)."""
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the signal with less noise; where no noise is given, the signal is read twice before."""
+        rate = self._rate()
         n, hop = self.n_fft, self.n_fft // OVERLAP
-        if self.noise is not None:
-            noise = recorded(self.noise, rate).to(window)
-            channels = power.shape[-3] if power.dim() > 2 else 1
-            if noise.dim() > 1 and noise.shape[-2] not in (1, channels):
-                raise ArgumentError(f"noise must have 1 channel or the signal's {channels}, got {noise.shape[-2]}")
-            noise = pad(noise, (0, max(0, n - noise.shape[-1])))
-            heard = torch.fft.rfft(_frames(noise[..., : noise.shape[-1] // hop * hop], hop) * window)
-            found: Tensor = heard.abs().square().mean(-2)
-            return found.reshape(found.shape[-1:]) if power.dim() < 3 else found
-        inside = power[..., OVERLAP - 1 : OVERLAP + (time - n) // hop, :] if time >= n else power
-        total = inside.sum(-1)
-        total = torch.where(total > 0, total, torch.inf)
-        quiet = total.topk(max(1, total.shape[-1] // QUIETEST), largest=False).indices
-        return inside.gather(-2, quiet[..., None].expand(*quiet.shape, inside.shape[-1])).mean(-2)
+        count = -(-x.time // hop) + OVERLAP - 1
+        spans = self._spans(count, rate)
+        beside, at_once = spans[0], max(1, PIECE // hop, 4 * spans[0])
+        dtype = x.read(0, 0).dtype
+        window = overlapping_window(n, torch.device("cpu")).to(dtype)
 
-    def _smoothed(self, mask: Tensor, rate: float) -> Tensor:
-        """Return the mean (..., frames, bins) of what lies around."""
+        def heard(first: int, stop: int) -> tuple[Tensor, Tensor]:
+            return self._heard(x.read((first - OVERLAP + 1) * hop, stop * hop), window)
+
+        noise = self._given_noise(x.shape[:-1], window, rate)
+        if noise is None:
+            first, stop, _ = self._inside(x.time, count).indices(count)
+            stretches = [(each, min(stop, each + at_once)) for each in range(first, stop, at_once)]
+            quiet = _quietest(torch.cat([heard(*each)[1].sum(-1) for each in stretches], dim=-1))
+            is_quiet = torch.zeros(*x.shape[:-1], stop - first, dtype=torch.float64).scatter(-1, quiet, 1.0)
+            total = torch.zeros(*x.shape[:-1], n // 2 + 1, dtype=torch.float64)
+            for begin, end in stretches:
+                chosen = is_quiet[..., begin - first : end - first]
+                total += (chosen[..., None, :] @ heard(begin, end)[1].double()).squeeze(-2)
+            noise = (total / quiet.shape[-1]).to(dtype)
+        behind = torch.zeros(*x.shape[:-1], n - hop, dtype=dtype)
+        for first in range(0, count, at_once):
+            stop = min(count, first + at_once)
+            begin, end = max(0, first - beside), min(count, stop + beside)
+            spectra, power = heard(begin, end)
+            inner = slice(first - begin, stop - begin)
+            loud = self._smoothed(self._loud(power, noise), spans)[..., inner, :]
+            columns = self._attenuated(spectra[..., inner, :], loud, window).mT
+            length = (stop - first - 1) * hop + n
+            y = fold(columns, (1, length), (1, n), stride=(1, hop)).reshape(*x.shape[:-1], length)
+            y = y + pad(behind, (0, length - behind.shape[-1]))
+            y, behind = y[..., : (stop - first) * hop], y[..., (stop - first) * hop :]
+            place = (first - OVERLAP + 1) * hop
+            yield y[..., max(0, -place) : x.time - place]
+
+    def _rate(self) -> float:
+        rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
+        assert rate is not None
+        return rate
+
+    def _heard(self, x: Tensor, window: Tensor) -> tuple[Tensor, Tensor]:
+        """Return spectra and power (..., frames, bins) of a signal of a whole number of hops."""
+        spectra = torch.fft.rfft(_frames(x, self.n_fft // OVERLAP) * window)
+        return spectra, spectra.real.square() + spectra.imag.square()
+
+    def _inside(self, time: int, count: int) -> slice:
+        """Return which of a signal's frames lie in it as a whole; all of them where none does."""
+        n, hop = self.n_fft, self.n_fft // OVERLAP
+        return slice(OVERLAP - 1, OVERLAP + (time - n) // hop) if time >= n else slice(0, count)
+
+    def _given_noise(self, shape: tuple[int, ...], window: Tensor, rate: float) -> Tensor | None:
+        """Return the mean power (..., bins) of the noise's recording, if there is one."""
+        n, hop = self.n_fft, self.n_fft // OVERLAP
+        if self.noise is None:
+            return None
+        noise = recorded(self.noise, rate).to(window)
+        channels = shape[-1] if shape else 1
+        if noise.dim() > 1 and noise.shape[-2] not in (1, channels):
+            raise ArgumentError(f"noise must have 1 channel or the signal's {channels}, got {noise.shape[-2]}")
+        noise = pad(noise, (0, max(0, n - noise.shape[-1])))
+        heard = torch.fft.rfft(_frames(noise[..., : noise.shape[-1] // hop * hop], hop) * window)
+        found: Tensor = heard.abs().square().mean(-2)
+        return found if shape else found.reshape(found.shape[-1:])
+
+    def _loud(self, power: Tensor, noise: Tensor) -> Tensor:
+        """Return 1 where a bin exceeds the noise by the threshold, else 0."""
+        return (power > noise[..., None, :] * 10 ** (self.threshold_db / 10)).to(power.dtype)
+
+    def _attenuated(self, spectra: Tensor, loud: Tensor, window: Tensor) -> Tensor:
+        """Return the frames (..., frames, n_fft) with less noise."""
+        floor = 10 ** (-self.reduction_db / 20)
+        frames: Tensor = torch.fft.irfft(spectra * (floor + (1 - floor) * loud), self.n_fft) * window
+        return frames
+
+    def _spans(self, count: int, rate: float) -> tuple[int, int]:
+        """Return over how many frames and bins on each side the attenuation is averaged."""
         frames = round(self.smooth_ms / 1000 * rate / (self.n_fft // OVERLAP) / 2)
         bins = round(self.smooth_hz * self.n_fft / rate / 2)
-        frames, bins = min(frames, mask.shape[-2] // 2), min(bins, mask.shape[-1] // 2)
+        return min(frames, count // 2), min(bins, (self.n_fft // 2 + 1) // 2)
+
+    def _smoothed(self, mask: Tensor, spans: tuple[int, int]) -> Tensor:
+        """Return the mean (..., frames, bins) of what lies around."""
         flat = mask.reshape(-1, 1, *mask.shape[-2:])
-        size = (2 * frames + 1, 2 * bins + 1)
-        return avg_pool2d(flat, size, 1, (frames, bins), count_include_pad=False).reshape(mask.shape)
+        size = (2 * spans[0] + 1, 2 * spans[1] + 1)
+        return avg_pool2d(flat, size, 1, spans, count_include_pad=False).reshape(mask.shape)
+
+
+def _quietest(total: Tensor) -> Tensor:
+    """Return the indices (..., n) of the frames with the least power, of those that are not silent."""
+    total = torch.where(total > 0, total, torch.inf)
+    return total.topk(max(1, total.shape[-1] // QUIETEST), largest=False).indices
 
 
 def _frames(x: Tensor, hop: int) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,8 +15,16 @@ from torchfx.checks import settled
 from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError, StreamError
-from torchfx.functional.stretching import METHODS, OVERLAP, stretched, time_stretch, vocoder_window
+from torchfx.functional.stretching import (
+    METHODS,
+    OVERLAP,
+    stretched,
+    stretched_pieces,
+    time_stretch,
+    vocoder_window,
+)
 from torchfx.parameters import choice, count, number
+from torchfx.pieces import PIECE, Pieces
 from torchfx.plan import LTI, Handover, State
 from torchfx.rate import resampled_length
 from torchfx.tensors import settings_on
@@ -56,6 +65,10 @@ class TimeStretch(Processor):
         """Return the longer or shorter signal."""
         return time_stretch(x, self.rate, self.method, self.n_fft)
 
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the longer or shorter signal."""
+        return stretched_pieces(x, self.rate, self.method, self.n_fft, max(1, round(x.time / self.rate)))
+
 
 class Varispeed(Processor):
     """Play a signal faster or slower, as a tape does: pitch and time change together.
@@ -77,12 +90,26 @@ class Varispeed(Processor):
         down, up = simple_ratio(self.rate)
         return _varied(x, up, down, max(1, round(x.shape[-1] / self.rate)))
 
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the longer or shorter signal."""
+        (down, up), length = simple_ratio(self.rate), max(1, round(x.time / self.rate))
+        reach = resampling_reach(up, down, "HQ") if up != down else 0
+        taps = resampling_taps(up, down, "HQ") if up != down else None
+        for start in range(0, length, PIECE):
+            count = min(PIECE, length - start)
+            begin = (start * down - reach) // up
+            heard = x.read(begin, ((start + count) * down + reach) // up + 1)
+            if taps is None:
+                yield heard[..., :count]
+            else:
+                yield _ops.resample_forward(heard, taps, down, reach + start * down - begin * up, count)
+
 
 class PitchShift(Processor):
     """Change a signal's pitch and keep its length: it is stretched in time, and then resampled to its length.
 
     A stream lags by about a window of `n_fft` samples, by more for lower pitches. It needs the phase vocoder, and
-    begins anew when `semitones` changes.
+    begins anew when `semitones` changes. WSOLA needs the whole signal in memory.
 
     Examples:
         >>> import math, torch

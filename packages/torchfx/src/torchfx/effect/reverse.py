@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torch import Tensor
 
 from torchfx._ops import elementwise
 from torchfx.core.processor import Processor
+from torchfx.pieces import PIECE, Pieces
 
 __all__ = ["Reverse"]
 
@@ -22,3 +25,8 @@ class Reverse(Processor):
     def forward(self, x: Tensor) -> Tensor:
         """Return the samples in the opposite order."""
         return elementwise.flip(x)
+
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the samples in the opposite order, read from the end."""
+        for stop in range(x.time, 0, -PIECE):
+            yield x.read(max(0, stop - PIECE), stop).flip(-1)

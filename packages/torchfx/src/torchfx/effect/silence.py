@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
 from torchfx.core.processor import Processor
 from torchfx.parameters import duration, duration_samples, number, sample_rate
+from torchfx.pieces import PIECE, Pieces
 from torchfx.rate import ambient_rate
 
 __all__ = ["Pad", "TrimSilence"]
@@ -27,10 +30,19 @@ class Pad(Processor):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the longer signal."""
+        return torch.nn.functional.pad(x, self._around())
+
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the longer signal."""
+        before, after = self._around()
+        for start in range(-before, x.time + after, PIECE):
+            yield x.read(start, min(x.time + after, start + PIECE))
+
+    def _around(self) -> list[int]:
+        """Return how many samples of silence come in front and behind."""
         rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
-        around = [duration_samples(each, rate) for each in (self.before, self.after)]
-        return torch.nn.functional.pad(x, around)
+        return [duration_samples(each, rate) for each in (self.before, self.after)]
 
 
 class TrimSilence(Processor):
@@ -52,8 +64,28 @@ class TrimSilence(Processor):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the shorter signal."""
-        threshold = 10 ** (self.threshold_db / 20)
-        loud = (x.abs() > threshold).reshape(-1, x.shape[-1]).any(0).nonzero()
+        loud = self._loud(x)
         if not len(loud):
             return x[..., :1]
         return x[..., int(loud[0]) : int(loud[-1]) + 1]
+
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield the shorter signal; its ends are looked for from both sides."""
+        first, last = 0, 0
+        for start in range(0, x.time, PIECE):
+            loud = self._loud(x.read(start, min(x.time, start + PIECE)))
+            if len(loud):
+                first = last = start + int(loud[0])
+                break
+        for stop in range(x.time, first, -PIECE):
+            start = max(first, stop - PIECE)
+            loud = self._loud(x.read(start, stop))
+            if len(loud):
+                last = start + int(loud[-1])
+                break
+        for start in range(first, last + 1, PIECE):
+            yield x.read(start, min(last + 1, start + PIECE))
+
+    def _loud(self, x: Tensor) -> Tensor:
+        """Return the indices (n, 1) of the samples above the threshold in any channel or example."""
+        return (x.abs() > 10 ** (self.threshold_db / 20)).reshape(-1, x.shape[-1]).any(0).nonzero()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -276,7 +277,8 @@ def _factor(db: Value, device: torch.device) -> Tensor:
     """Return a gain in decibels as a factor (..., 1), to be multiplied with (..., time)."""
     if not isinstance(db, Tensor):
         return settings_on([10 ** (db / 20)], device)
-    return (10 ** (settings_on(db, device) / 20))[..., None]
+    # A power's derivative, 10^t ln(10), would be infinite at the largest drive, and NaN times a gradient of 0.
+    return torch.exp(settings_on(db, device) * (math.log(10) / 20))[..., None]
 
 
 def _taps(up: int, down: int, x: Tensor) -> Tensor:

@@ -159,7 +159,10 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
     if kind in {"lti", "causal", "measured"}:
         # A plan is remembered with the module it was made of, which it must not keep alive.
         return CausalStep(processor._now() if own else processor, processor.rate_for(rate), name)
-    return ModuleStep(leaf, rate, name, f"{name or shown(leaf)} needs the whole signal" if kind == "whole" else "")
+    if kind == "whole":
+        reason = f"{name or shown(leaf)} needs the whole signal"
+        return ModuleStep(leaf, rate, name, reason, processor.in_pieces is not None)
+    return ModuleStep(leaf, rate, name, "")
 
 
 def _common_rate(parts: Sequence[nn.Module]) -> float | None:

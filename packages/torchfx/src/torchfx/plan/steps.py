@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ from torchfx._ops.observers import is_wrapped, transforms_active
 from torchfx._ops.operator import is_native
 from torchfx._ops.program import PARTITIONED, Program
 from torchfx.errors import ArgumentError, StreamError, TorchFXError
+from torchfx.pieces import Pieces
 from torchfx.plan.handover import (
     UNKNOWN_WAIT_S,
     Handover,
@@ -93,6 +94,7 @@ class Step(ABC):
         latency: by how many samples a block's output lags behind its input.
         refusal: why the step cannot run in a stream; "" if it can.
         measures: whether a first pass over the whole signal gives the state a stream starts with.
+        reads_pieces: whether `in_pieces` does what `run` does, for a signal too long for memory.
         settling: how many samples after a start from rest the output lacks what came before.
         added_dimensions: how many leading dimensions the output has more than the input.
         operator: what runs it where no native program does: an operator, or the method that calls some.
@@ -103,6 +105,7 @@ class Step(ABC):
     latency = 0
     refusal = ""
     measures = False
+    reads_pieces = False
     settling = 0
     added_dimensions = 0
 
@@ -129,6 +132,10 @@ class Step(ABC):
     def measure(self, x: Tensor, state: State) -> State:
         """Take a block of the first pass into account."""
         return state
+
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield what `run` returns, of a signal too long for memory."""
+        raise StreamError(self.refusal)
 
     def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions for a signal with these."""
@@ -502,10 +509,13 @@ class CausalStep(Step):
 class ModuleStep(Step):
     """A module that is called as it is: PyTorch's own, one with hooks, one that needs the whole signal."""
 
-    def __init__(self, module: nn.Module, rate: float | None, name: str, reason: str) -> None:
+    def __init__(
+        self, module: nn.Module, rate: float | None, name: str, reason: str, reads_pieces: bool = False
+    ) -> None:
         self.module = module
         self.rate = rate
         self.name = name
+        self.reads_pieces = reads_pieces
         self.operator = type(module).forward.__qualname__
         self.refusal = reason
         if not reason and not isinstance(module, POINTWISE):
@@ -523,6 +533,17 @@ class ModuleStep(Step):
         with sample_rate(self.rate):
             result: Tensor = self.module(x)
             return result
+
+    def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
+        """Yield what the module makes of a long signal; it knows the sample rate, and takes no gradients."""
+        module: Any = self.module
+        results: Iterator[Tensor] = module.in_pieces(x)
+        while True:
+            with nullcontext() if self.rate is None else sample_rate(self.rate), torch.no_grad():
+                y = next(results, None)
+            if y is None:
+                return
+            yield y
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Call the module on a block, if that is the same as calling it on the whole."""

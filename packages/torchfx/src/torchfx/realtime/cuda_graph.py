@@ -26,24 +26,26 @@ class CudaGraphRunner:
     """A processor on blocks of one shape, captured once as a CUDA graph and replayed for every block.
 
     Any number of blocks gives what the whole signal gives; the state lies in the graph. Parameters are those of the
-    moment of construction. No gradient is recorded.
+    moment of construction. No gradient is recorded. On CPU tensors there is no graph: each block runs at once, with the
+    same results and the same refusals, so that programs can be written and tried without a GPU.
 
     Args:
         module: a filter, an effect, a chain, as for `Stream`. Every step must run without waiting for the device:
             `torchfx info` shows which operators have a kernel there.
-        example: a block (..., time) on a CUDA device; all blocks have its shape, type and device.
+        example: a block (..., time) on a CUDA device or the CPU; all blocks have its shape, type and device.
         fs: sample rate, Hz; None takes the filters' own.
 
     Raises:
-        ArgumentError: the example lies on another device, has no samples, or no filter knows the sample rate.
+        ArgumentError: the example lies on a third device, has no samples, or no filter knows the sample rate.
         StreamError: a part of the processor needs the whole signal, lags, or can't be captured.
 
     Examples:
         >>> import torch, torchfx as fx
         >>> chain = fx.filter.HiButterworth(80, fs=48_000) | fx.effect.Gain(0.5)
-        >>> if torch.cuda.is_available():
-        ...     runner = fx.realtime.CudaGraphRunner(chain, torch.zeros(2, 512, device="cuda"))
-        ...     y = runner.run(torch.randn(2, 512, device="cuda"))
+        >>> device = "cuda" if torch.cuda.is_available() else "cpu"
+        >>> runner = fx.realtime.CudaGraphRunner(chain, torch.zeros(2, 512, device=device))
+        >>> runner.run(torch.randn(2, 512, device=device)).shape
+        torch.Size([2, 512])
     """
 
     def __init__(self, module: nn.Module, example: Tensor, fs: float | None = None) -> None:
@@ -51,9 +53,10 @@ class CudaGraphRunner:
         if not isinstance(module, nn.Module):
             raise ArgumentTypeError(f"module must be an nn.Module, got {module!r} ({type(module).__name__})")
         check_signal(example)
-        if example.device.type != DEVICE:
+        if example.device.type not in {DEVICE, "cpu"}:
             raise ArgumentError(
-                f"example must lie on a CUDA device, got {example.device}; torchfx.realtime.Stream runs on any device"
+                f"example must lie on a CUDA device or the CPU, got {example.device}; torchfx.realtime.Stream runs on "
+                f"any device"
             )
         plan = plan_of(FilterChain(module), ambient_rate() if fs is None else checked_rate(fs)).frozen()
         if plan.refusal:
@@ -63,8 +66,10 @@ class CudaGraphRunner:
                 f"the processor lags by {plan.latency} samples, which only torchfx.realtime.Stream handles"
             )
         self._block = example.detach().clone(memory_format=torch.contiguous_format)
-        leading = tuple(example.shape[:-1])
-        self._runner = Runner(plan.steps, leading, example.dtype, example.device)
+        self._steps = plan.steps
+        self._runner = self._at_rest()
+        if example.device.type != DEVICE:
+            return
         self._rest = self._runner.state
         with torch.no_grad():
             try:
@@ -89,13 +94,22 @@ class CudaGraphRunner:
                 f"{chunk.dtype} of shape {tuple(chunk.shape)} on {chunk.device}"
             )
         with torch.no_grad():
+            if like.device.type != DEVICE:
+                return self._runner.process(chunk.detach())
             like.copy_(chunk)
             self._replay()
             return self._result.clone()
 
     def reset_state(self) -> None:
         """Return to rest."""
-        self._runner.restore(self._rest)
+        if self._block.device.type != DEVICE:
+            self._runner = self._at_rest()
+        else:
+            self._runner.restore(self._rest)
+
+    def _at_rest(self) -> Runner:
+        like = self._block
+        return Runner(self._steps, tuple(like.shape[:-1]), like.dtype, like.device)
 
 
 def _captured(step: Callable[[], Tensor], device: torch.device) -> tuple[Tensor, Callable[[], None]]:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import BinaryIO
+from functools import partial
+from typing import IO, BinaryIO
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from torchfx import audio_io
+from torchfx.audio_io.messages import file_errors
 from torchfx.checks import whole_number
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, StreamError
-from torchfx.plan import Plan, kind_of, plan_of, runs_children
+from torchfx.pieces import Pieces
+from torchfx.plan import Plan, Step, kind_of, plan_of, runs_children
 from torchfx.realtime.runner import Runner
 
 __all__ = ["FileReport", "NotFinite", "StreamProcessor", "process_file"]
@@ -35,7 +40,7 @@ class FileReport:
         frames: samples per channel that were written.
         fs: their rate, Hz.
         channels: how many.
-        passes: how often the source was read; once where it is no longer than a block.
+        passes: how often the signal was gone through; once where it is no longer than a block.
         not_finite_in: NaN and infinite samples in the source, and the frame of the first.
         not_finite_out: the same of the result.
     """
@@ -66,9 +71,11 @@ def process_file(
 ) -> FileReport:
     """Run a file through a processor and write the result, block by block: memory does not grow with the file.
 
-    The result is that of `Wave.from_file(source) | processor`, saved. A file of several blocks is read once more for
-    each effect that must hear the whole signal first, such as `torchfx.effect.Normalize`. Tags and chapters are the
-    source's; an effect that stretches time does not move the chapters.
+    The result is that of `Wave.from_file(source) | processor`, saved. A file of several blocks is gone through once
+    more for each effect that must hear the whole signal first, such as `torchfx.effect.Normalize`, or that reads it
+    from elsewhere, such as `torchfx.effect.Reverse`; for these a temporary file beside the target holds what the
+    effects before made of it. Tags and chapters are the source's; an effect that stretches time does not move the
+    chapters.
 
     Args:
         processor: a filter, an effect, a chain.
@@ -82,7 +89,7 @@ def process_file(
         bitrate: of MP3, Vorbis and Opus, bits per second at least; by default no lower than a lossy source's.
 
     Raises:
-        StreamError: a part of the processor needs the whole signal at once; the message says which.
+        StreamError: a part of the processor needs the whole signal in memory; the message says which.
         ArgumentError: the processor is a bank, whose bands a file has no place for.
         AudioFileError: a file cannot be read or written.
 
@@ -106,7 +113,7 @@ def process_file(
                 f"one: process a band at a time, or all with bank(wave.ys) under torchfx.sample_rate(wave.fs)"
             )
         for step in plan.steps:
-            if step.refusal and not step.measures:
+            if step.refusal and not (step.measures or step.reads_pieces):
                 raise StreamError(step.refusal)
         if encoding is None and bits_per_sample is None:
             encoding = audio_io.kept_encoding(target, reader.info, format)
@@ -114,7 +121,8 @@ def process_file(
         tags = audio_io.kept_tags(target, reader.tags, format)
         if bitrate is None:
             bitrate = audio_io.kept_bitrate(target, reader.info, fs, channels, format)
-        work = _Work(plan, reader, block, progress)
+        folder = os.path.dirname(os.path.abspath(target)) if isinstance(target, (str, os.PathLike)) else None  # noqa: PTH100, PTH120
+        work = _Work(plan, reader, block, progress, None if folder is None else os.fsdecode(folder))
         options = (format, encoding, bits_per_sample, tags)
         with audio_io.Writer(target, fs, channels, *options, bitrate=bitrate, chapters=reader.chapters) as writer:
             for y in work.results():
@@ -166,67 +174,132 @@ class NotFinite:
 
 
 class _Work:
-    """A plan over a file, as often as its measuring steps want."""
+    """A plan over a file, as often as its steps want: measuring ones hear it first, others read it from anywhere."""
 
-    def __init__(self, plan: Plan, reader: audio_io.Reader, block: int, progress: Progress | None) -> None:
-        self.plan, self.reader, self.block, self.progress = plan, reader, block, progress
+    def __init__(
+        self, plan: Plan, reader: audio_io.Reader, block: int, progress: Progress | None, folder: str | None
+    ) -> None:
+        self.plan, self.reader, self.block, self.progress, self.folder = plan, reader, block, progress, folder
         self.at_once = reader.frames <= block
-        self.passes = 1 if self.at_once else 1 + sum(step.measures for step in plan.steps)
+        self.passes = 1 if self.at_once else 1 + sum(step.measures or step.reads_pieces for step in plan.steps)
         self.bad_in, self.bad_out = NotFinite(), NotFinite()
-        self._done = 0
+        self._pass = 0
 
     def results(self) -> Iterator[Tensor]:
-        """Measure what has to be measured, then yield the result block by block; that of a single block at once."""
-        if self.at_once:
-            for x in self._blocks(look=True):
-                with torch.no_grad():
-                    y = self.plan.run(x)
-                self.bad_out.look(y)
-                yield y
-            return
+        """Yield the result block by block; that of a single block at once."""
+        for y in self._whole() if self.at_once else self._results():
+            self.bad_out.look(y)
+            yield y
+
+    def _whole(self) -> Iterator[Tensor]:
+        for x in self._blocks():
+            with torch.no_grad():
+                yield self.plan.run(x)
+
+    def _results(self) -> Iterator[Tensor]:
+        """Run the steps up to each that reads pieces, give it their result to read, and go on with what it yields."""
+        first, again = 0, self._blocks
+        with ExitStack() as stack:
+            for i, step in enumerate(self.plan.steps):
+                if step.reads_pieces:
+                    signal = stack.enter_context(self._pieces(self._stretch(self.plan.steps[first:i], again), i == 0))
+                    first, again = i + 1, partial(self._counted, partial(step.in_pieces, signal))
+            yield from self._stretch(self.plan.steps[first:], again)
+
+    def _stretch(self, steps: Sequence[Step], again: Callable[[], Iterator[Tensor]]) -> Iterator[Tensor]:
+        """Measure what has to be measured, then yield what the steps make of the blocks that `again` yields."""
         measured: dict[int, Sequence[Tensor]] = {}
-        for i, step in enumerate(self.plan.steps):
+        for i, step in enumerate(steps):
             if not step.measures:
                 continue
             state: tuple[Tensor, ...] | None = None
-            for x in self._run(i, measured):
+            for x in self._run(steps[:i], again(), measured):
                 if state is None:
                     state = step.init_state(tuple(x.shape[:-1]), x.dtype, x.device)
                 state = step.measure(x, state)
             measured[i] = state or ()
-        for y in self._run(len(self.plan.steps), measured, look=True):
-            self.bad_out.look(y)
-            yield y
+        yield from self._run(steps, again(), measured)
 
-    def _run(self, count: int, measured: dict[int, Sequence[Tensor]], look: bool = False) -> Iterator[Tensor]:
-        """Yield what the first `count` steps make of the file, aligned with it."""
+    def _run(
+        self, steps: Sequence[Step], blocks: Iterator[Tensor], measured: dict[int, Sequence[Tensor]]
+    ) -> Iterator[Tensor]:
+        """Yield what the steps make of blocks, aligned with them."""
         runner: Runner | None = None
-        for x in self._blocks(look):
+        for x in blocks:
             if runner is None:
-                runner = Runner(
-                    self.plan.steps[:count], (x.shape[0],), x.dtype, x.device, self._start(count, x, measured)
-                )
+                runner = Runner(steps, (x.shape[0],), x.dtype, x.device, _start(steps, x, measured))
             y = runner.process(x)
             if y.shape[-1]:
                 yield y
         if runner is not None:
             yield from runner.flush()
 
-    def _start(self, count: int, x: Tensor, measured: dict[int, Sequence[Tensor]]) -> list[Tensor]:
-        state: list[Tensor] = []
-        shape: tuple[int, ...] = (x.shape[0],)
-        for i, step in enumerate(self.plan.steps[:count]):
-            state += measured[i] if i in measured else step.init_state(shape, x.dtype, x.device)
-            shape = step.leading(shape)
-        return state
+    @contextmanager
+    def _pieces(self, blocks: Iterator[Tensor], source: bool) -> Iterator[Pieces]:
+        """Yield blocks to read from anywhere: from the source itself where they are its own, else from the disk."""
+        reader = self.reader
+        if source and reader.goes_anywhere:
+            for _ in blocks:  # NaNs are counted in order
+                pass
+            yield Pieces((reader.channels, reader.frames), self._fetch)
+            return
+        with tempfile.TemporaryFile(dir=self.folder) as file:
+            yield _kept(blocks, file)
 
-    def _blocks(self, look: bool) -> Iterator[Tensor]:
-        self.reader.seek(0)
-        for _ in range(-(-self.reader.frames // self.block)):
-            x = self.reader.read(self.block)
+    def _fetch(self, start: int, stop: int) -> Tensor:
+        self.reader.seek(start)
+        return self.reader.read(stop - start)
+
+    def _blocks(self) -> Iterator[Tensor]:
+        """Yield the source from its start; NaNs are counted the first time."""
+        reader, look = self.reader, self._pass == 0
+        reader.seek(0)
+        blocks = (reader.read(self.block) for _ in range(-(-reader.frames // self.block)))
+        for x in self._counted(lambda: blocks):
             if look:
                 self.bad_in.look(x)
             yield x
-            self._done += x.shape[-1]
-            if self.progress is not None:
-                self.progress(self._done, self.passes * self.reader.frames)
+
+    def _counted(self, again: Callable[[], Iterator[Tensor]]) -> Iterator[Tensor]:
+        """Yield blocks, and say how far the pass is."""
+        frames, self._pass = self.reader.frames, self._pass + 1
+        before = (self._pass - 1) * frames
+        done = 0
+        for x in again():
+            yield x
+            done += x.shape[-1]
+            if self.progress is not None and done < frames:
+                self.progress(before + done, self.passes * frames)
+        if self.progress is not None:
+            self.progress(before + frames, self.passes * frames)
+
+
+def _kept(blocks: Iterator[Tensor], file: IO[bytes]) -> Pieces:
+    """Return blocks (channels, time), one behind the other in a file."""
+    name = "a temporary file"
+    channels = time = 0
+    layout = np.dtype(np.float32)
+    for x in blocks:
+        frames = np.ascontiguousarray(x.numpy().T)
+        with file_errors("write", name):
+            file.write(frames.data)
+        channels, time, layout = x.shape[0], time + x.shape[1], frames.dtype
+
+    def fetch(start: int, stop: int) -> Tensor:
+        frames = np.empty((stop - start, channels), layout)
+        with file_errors("read", name):
+            file.seek(start * channels * layout.itemsize)
+            file.readinto(frames.data)  # type: ignore[attr-defined]
+        return torch.from_numpy(frames.T)
+
+    return Pieces((channels, time), fetch)
+
+
+def _start(steps: Sequence[Step], x: Tensor, measured: dict[int, Sequence[Tensor]]) -> list[Tensor]:
+    """Return the state that steps start with, for blocks like x."""
+    state: list[Tensor] = []
+    shape: tuple[int, ...] = (x.shape[0],)
+    for i, step in enumerate(steps):
+        state += measured[i] if i in measured else step.init_state(shape, x.dtype, x.device)
+        shape = step.leading(shape)
+    return state

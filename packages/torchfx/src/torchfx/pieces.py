@@ -1,0 +1,55 @@
+"""A signal too long for memory, which a processor of the whole signal reads from anywhere, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from torch import Tensor
+from torch.nn.functional import pad
+
+__all__ = ["PIECE", "Pieces"]
+
+PIECE = 1 << 16
+"""Samples per channel that processors read and give at once, where nothing else decides."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A signal (..., time) of which only what is asked for is in memory.
+
+    Attributes:
+        shape: the signal's, (..., time).
+        fetch: returns the samples (..., stop - start) from `start` on, 0 <= start <= stop <= time.
+
+    Examples:
+        >>> import torch
+        >>> x = Pieces.of(torch.tensor([1.0, 2.0, 3.0]))
+        >>> x.read(-1, 2), x.read(2, 5)
+        (tensor([0., 1., 2.]), tensor([3., 0., 0.]))
+    """
+
+    shape: tuple[int, ...]
+    fetch: Callable[[int, int], Tensor]
+
+    @classmethod
+    def of(cls, x: Tensor) -> Pieces:
+        """Return a signal in memory as pieces."""
+        return cls(tuple(x.shape), lambda start, stop: x[..., start:stop])
+
+    @property
+    def time(self) -> int:
+        """Samples per channel."""
+        return self.shape[-1]
+
+    def read(self, start: int, stop: int) -> Tensor:
+        """Return the samples (..., stop - start) from `start` on; they are 0 before the signal and behind it."""
+        first, last = (min(max(0, each), self.time) for each in (start, stop))
+        before, behind = max(0, min(stop, first) - start), max(0, stop - max(start, last))
+        x = self.fetch(first, last)
+        return pad(x, (before, behind)) if before or behind else x
+
+    def in_order(self) -> Iterator[tuple[int, Tensor]]:
+        """Yield the signal from its start to its end, piece by piece with the place of each."""
+        for start in range(0, self.time, PIECE):
+            yield start, self.read(start, min(self.time, start + PIECE))
