@@ -142,8 +142,9 @@ def _problems(run: Run, windows: Sequence[Window], told: bool) -> Iterator[str]:
             )
     elif run.steps_from == WHOLE_RUN and not windows and not run.notes and not told:
         ranks = (
-            "; `with torchwhy.profile() as p:` with p.step() in another thread records that one; child processes are "
-            "not seen, profile those of torchrun with: torchrun ... -m torchwhy profile SCRIPT"
+            ", nor in threads that it started; `with torchwhy.profile() as p:` with p.step() in another thread records "
+            "that one; child processes are not seen, profile those of torchrun with: torchrun ... -m torchwhy profile "
+            "SCRIPT"
         )
         yield f"nothing was recorded: no PyTorch operator ran in the main thread{ranks if run.launched else ''}"
     if run.options.device_asked and not run.cuda and run.activities:

@@ -122,10 +122,14 @@ class Session:
         self._start(options, None)
 
     @_contained
-    def record_on(self) -> None:
-        """Record everything in a further window, after a stop; what was recorded before is kept."""
+    def record_on(self, all_threads: bool = False) -> None:
+        """Record everything in a further window, after a stop; what was recorded before is kept.
+
+        Args:
+            all_threads: what other threads do, too. One such window must not follow another: see `open_calls`.
+        """
         if self.recorder is not None:
-            self.recorder = self.recorder.successor()
+            self.recorder = self.recorder.successor(all_threads)
             self.recorder.start()
 
     @_contained
@@ -183,6 +187,14 @@ class Session:
         """Drop the last window if no operator ran in it."""
         if self.recorder is not None and self.recorder.windows and self.recorder.windows[-1].first_s is None:
             self.recorder.windows.pop().trace.unlink(missing_ok=True)
+
+    @_contained
+    def leave_out_first(self, count: int) -> None:
+        """Drop the first windows if there are others."""
+        if self.recorder is not None and len(self.recorder.windows) > count:
+            for window in self.recorder.windows[:count]:
+                window.trace.unlink(missing_ok=True)
+            del self.recorder.windows[:count]
 
     def first_operator_s(self) -> float | None:
         """When the first operator of the last window began, in seconds after the window did; None without windows."""
