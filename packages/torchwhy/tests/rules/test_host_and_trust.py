@@ -114,7 +114,7 @@ def test_links_that_are_inferred_are_said_to_be():
 
 def test_work_without_ids_was_not_launched_before_the_recording():
     finding = one(case_trust_recorded.kernels_without_any_id(), "pre-window-kernels")
-    assert "have no launch in the trace" in finding.title
+    assert "aren't in the trace" in finding.title
 
 
 def test_a_growing_graph_names_its_numbers():

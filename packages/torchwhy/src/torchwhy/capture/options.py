@@ -112,10 +112,9 @@ class Options:
         from torch.profiler import ProfilerActivity
 
         # Without verbose, events carry no stacks even where stacks were recorded.
-        config = _ExperimentalConfig(
-            verbose=bool(self.stacks), enable_cuda_sync_events="cuda" in activities and self.sync_events,
-            **{ALL_THREADS: True} if self.all_threads else {},
-        )  # fmt: skip
+        wanted: dict[str, Any] = {ALL_THREADS: True} if self.all_threads else {}
+        sync = "cuda" in activities and self.sync_events
+        config = _ExperimentalConfig(verbose=bool(self.stacks), enable_cuda_sync_events=sync, **wanted)
         return {
             "activities": [getattr(ProfilerActivity, name.upper()) for name in activities],
             # What other threads are calling when recording ends has written only some of its shapes.

@@ -60,8 +60,8 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
         )
     yield Finding(
-        title=f"{len(rows) / len(steady):,.1f} calls per step get memory or free it, {percent(spent / length)} of the "
-        "step",
+        title=f"Getting memory and freeing it takes {percent(spent / length)} of a step: "
+        f"{len(rows) / len(steady):,.1f} calls per step",
         confidence="high",
         stretches=trace.when(rows),
         window=trace.window,
