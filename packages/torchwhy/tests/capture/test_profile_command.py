@@ -366,10 +366,11 @@ def run_with_limits(tmp_path, growth, many, program):
 
 def test_a_tight_loop_without_steps_does_not_fill_the_memory(tmp_path):
     program = "import torch\nx = torch.ones(3)\nfor _ in range(60_000):\n    x = x + 1\nprint('done')\n"
-    said = run_with_limits(tmp_path, 1 << 20, 1000, program)
+    said = run_with_limits(tmp_path, 16 << 20, 1000, program)
     told = re.search(r"so only [\d.]+ s of the run were recorded: (\d+) events, as many as can be read", said)
     assert told, said
     assert "the beginning of the run as one window" in said
+    assert re.search(r"the program stood still for [\d.]+ s while torchwhy put away", said)
     assert 1000 <= int(told[1]) < 5 * 60_000  # each turn makes five
 
 

@@ -21,6 +21,7 @@ from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
 from torchwhy.capture.step_clock import StepClock
+from torchwhy.capture.step_memory import StepMemory
 from torchwhy.wording import counted
 
 __all__ = ["MOST", "Session"]
@@ -69,6 +70,7 @@ class Session:
         before: steps that passed before the schedule began.
         inside: steps that could not end where they did.
         recorder: what records now.
+        memory: what was read of it after each step.
         beginning: what recorded before steps were found, until there is a window with steps.
     """
 
@@ -92,6 +94,7 @@ class Session:
         self.clock: StepClock | None = None
         self.launched, self.eager_cuda = launched, not launched
         self.exported: list[Path] = []
+        self.memory = StepMemory()
         self._unwatch: Callable[[], None] | None = None
         self._calls: PythonCalls | None = None  # while they are counted
         self.folder = self._claim(path)
@@ -164,6 +167,7 @@ class Session:
             if (recorded or self.inside) and not self.may_step():
                 return
             self.clock.end()
+            self.memory.note(self.clock.step)
             self._decide_on_stacks(self._counted_calls())
             if recorded:
                 self._advance()
@@ -279,7 +283,8 @@ class Session:
             self.folder, self.command, self.spelling, ended, self.steps_from, self.before,
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
-            clock.unrecorded() if clock else (), tuple(self.notes), self.gave_up, self.launched, own,
+            clock.unrecorded() if clock else (), tuple(self.memory.read), tuple(self.notes), self.gave_up,
+            self.launched, own,
         )  # fmt: skip
 
     def _count_calls(self) -> None:

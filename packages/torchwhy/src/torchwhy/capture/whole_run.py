@@ -23,6 +23,9 @@ _LEFT = 0.1
 _AGAIN_S = 0.05
 """After that the clock is looked at again, where PyTorch was at work when time was up."""
 
+_LONG_S = 0.2
+"""A program that stands still for so long is told."""
+
 _THREADS_EVERY_S = 0.5
 """How often memory is looked at while all threads are recorded, which takes longer."""
 
@@ -72,6 +75,7 @@ class WholeRun:
         self._why, self._more_time, self._remedy = why, more_time, remedy
         self._began = self._ended = 0.0  # of the last window
         self._first: float | None = None  # when the first operator began
+        self._held_s = 0.0  # how long the program waited while windows ended
         self._cut = ""
         self._over = False
         self.has_threads = False  # whether all threads are recorded now, or have been
@@ -135,9 +139,13 @@ class WholeRun:
             self._without_limits()
 
     def tell(self) -> None:
-        """Note that a limit was reached, where no steps came later."""
+        """Note what recording cost, and that a limit was reached, where no steps came later."""
         if self.has_threads and self._session.clock is None:
             self._session.leave_out_first(self._beginning)
+        if self._held_s >= _LONG_S:
+            self._session.notes.append(
+                f"the program stood still for {self._held_s:.3g} s while torchwhy put away what it had recorded"
+            )
         if self._cut and self._session.clock is None:
             self._session.notes.append(self._cut)
             self._session.cut = True
@@ -180,13 +188,14 @@ class WholeRun:
                 self._go_on()
 
     def _stop(self) -> None:
-        """End a window, and keep it if an operator ran in it."""
+        """End a window, and keep it if an operator ran in it. The program waits meanwhile."""
         self._ended = time.perf_counter()
         self._session.stop()
         first_s = self._session.first_operator_s()
         if self._first is None and first_s is not None:
             self._first = self._began + first_s
         self._session.leave_out_empty()
+        self._held_s += time.perf_counter() - self._ended
 
     def _go_on(self) -> None:
         self._session.record_on()

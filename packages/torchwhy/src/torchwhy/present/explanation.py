@@ -91,13 +91,15 @@ def explanation(report: TraceReport) -> Document:
 
 
 def short_explanation(report: TraceReport) -> Document:
-    """Return the report in short: verdict, where the time went, and each finding with its fix."""
+    """Return the report in short: verdict, where the time went, labels, memory, and each finding with its fix."""
     items = tuple(finding_item(finding, report.window.start_us, brief=True) for finding in report.findings)
     return Document(
         "",
         (
             verdict_block(replace(report.verdict, caveats=())),
             bars(report.breakdown, report.gpu),
+            *by_label(report.labels, report.window.duration_us),
+            *memory_lines(report.memory),
             Findings(items, _nothing(report), brief=True),
         ),
         report,
@@ -227,4 +229,5 @@ def _window(window: WindowTimes) -> str:
         return f"{counted(len(steps), 'step')} {how}, as inferred, {length}"
     names = [step.label for step in steps]
     which = f"step {names[0]}" if len(steps) == 1 else f"{len(steps)} steps, {names[0]} to {names[-1]}"
-    return f"{which}, {length} with the GPU work begun in them" if window.gpu_span_us else f"{which}, {length}"
+    them = "it" if len(steps) == 1 else "them"
+    return f"{which}, {length} with the GPU work begun in {them}" if window.gpu_span_us else f"{which}, {length}"
