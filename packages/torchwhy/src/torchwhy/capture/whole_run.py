@@ -142,7 +142,7 @@ class WholeRun:
         """Note what recording cost, and that a limit was reached, where no steps came later."""
         if self.has_threads and self._session.clock is None:
             self._session.leave_out_first(self._beginning)
-        if self._held_s >= _LONG_S:
+        if self._held_s >= _LONG_S and self._session.clock is None:
             self._session.notes.append(
                 f"the program stood still for {self._held_s:.3g} s while torchwhy put away what it had recorded"
             )
