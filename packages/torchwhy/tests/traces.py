@@ -147,3 +147,20 @@ def a_finding(window, **changes):
     """A finding of no rule, for tests of what becomes of findings."""
     values = {"title": "Found", "severity": "low", "confidence": "high", "time_us": 1.0, "window": window}
     return Finding(**{**values, "evidence": (), "cause": "", "fix": "", **changes})
+
+
+def samples(story, places, every=20):
+    """Add samples of the stacks: one of `places` (frames, innermost first) after the other, `every` microseconds.
+
+    A frame may have its source behind " |".
+    """
+    frames = sorted({frame for stack in places for frame in stack})
+    story.top["baseTimeNanoseconds"] = 10**18
+    story.top["torchwhy_stack_samples"] = {
+        "frames": [frame.partition(" |")[0] for frame in frames],
+        "lines": [frame.partition("|")[2] for frame in frames],
+        "stacks": [[frames.index(frame) for frame in stack] for stack in places],
+        "times_ns": [10**18 + 1000 * (k * every) for k in range(len(places))],
+        "which": list(range(len(places))),
+    }
+    return story

@@ -67,6 +67,9 @@ class Finding:
             fix removes; left out, it is the length of `stretches`, or 0 without them. Whoever runs the rule replaces it
             by what that saves (`most_saved`). Savings of several findings don't add up.
         window: what `time_us` is a part of.
+        left_out_us: one giant gap of the window, microseconds, which the share leaves out since the finding isn't about
+            it; whoever runs the rule fills it in.
+        once: whether all of that time lies in a cold first step, which the verdict leaves out; filled in likewise.
         evidence: what it rests on.
         cause: why, in a sentence or two.
         linked: True where ids in the trace tie cause and symptom; False where the cause is inferred.
@@ -82,6 +85,8 @@ class Finding:
     confidence: str
     time_us: float = nan
     window: Window
+    left_out_us: float = 0.0
+    once: bool = False
     evidence: tuple[Evidence, ...]
     cause: str
     fix: str
@@ -106,8 +111,9 @@ class Finding:
 
     @property
     def share(self) -> float:
-        """Time at stake as a fraction of the window; 0 for a window without length."""
-        return self.time_us / self.window.us if self.window.us else 0.0
+        """Time at stake as a fraction of the window without what is left out; 0 where that has no length."""
+        whole = self.window.us - self.left_out_us
+        return self.time_us / whole if whole else 0.0
 
     def __str__(self) -> str:
         lines = [f"{self.code} {self.slug}: {self.title}"]

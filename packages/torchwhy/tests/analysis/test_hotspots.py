@@ -5,6 +5,7 @@ import pytest
 from tests.analysis.programs import computing, overhead, report_on, training, waiting
 from tests.present.documents import shown
 from tests.traces import Story
+from torchwhy.analysis.call_tree import TreeCall, call_tree
 from torchwhy.analysis.critical_path import critical_parts
 from torchwhy.analysis.hotspots import LabelTime, OperatorTime, label_times, module_times, operator_times
 from torchwhy.analysis.memory_peak import MemoryPeak, memory_peaks
@@ -112,3 +113,32 @@ def test_the_critical_path_of_a_busy_device_is_the_device():
     story.kernel("gemm", 30, 1000, launch_at=5)
     first = critical_parts(story.trace())[0]
     assert (first.where, first.what, first.time_us, first.runs) == ("GPU 0 stream 7", "device", 1000, 1)
+
+
+def test_the_tree_of_calls_has_labels_modules_and_operators_of_all_steps():
+    story = Story(gpu=None)
+    for step in range(2):
+        begin = 1000 * step
+        story.step(step, begin, 1000)
+        story.note("forward", begin + 10, 500)
+        story.op("aten::linear", begin + 20, 400)
+        story.op("aten::addmm", begin + 30, 300)
+        story.op("aten::add_", begin + 600, 5)  # less than a hundredth of the window
+    assert call_tree(story.trace()) == (
+        TreeCall("forward", 0, 2, 1000, 0),
+        TreeCall("aten::linear", 1, 2, 800, 0),
+        TreeCall("aten::addmm", 2, 2, 600, 0),
+    )
+
+
+def test_the_tree_of_calls_charges_device_work_to_all_around_its_launch():
+    (call,) = call_tree(computing().trace())
+    assert (call.name, call.calls, call.device_us) == ("aten::mm", 3, 3 * 975)
+
+
+def test_the_tree_of_calls_is_bounded():
+    story = Story(gpu=None)
+    for i in range(60):
+        story.op(f"aten::op{i}", 100 * i, 90)
+        story.op("aten::inner", 100 * i + 10, 70)
+    assert len(call_tree(story.trace())) == 40

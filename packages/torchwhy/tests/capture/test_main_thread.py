@@ -50,6 +50,26 @@ def test_the_heap_is_what_small_blocks_take():
     del kept, large
 
 
+@pytest.mark.skipif(main_thread.bytes_of_all_arenas() is None, reason="needs glibc")
+def test_the_arenas_of_other_threads_count():
+    before, kept = main_thread.bytes_of_all_arenas(), []
+    thread = threading.Thread(target=lambda: kept.extend(torch.ones(1) for _ in range(20_000)))
+    thread.start()
+    thread.join()
+    assert main_thread.bytes_of_all_arenas() - before > 2e6
+
+
+def test_what_any_thread_may_do_does_not_wait_for_the_main_thread():
+    used, told = [0], threading.Event()
+    main_thread.after(0, told.set, anywhere=True)
+    assert told.wait(10)
+    told.clear()
+    cancel = main_thread.whenever_memory_grows(1, told.set, lambda: used[0], 0.001, anywhere=True)
+    used[0] = 1
+    assert told.wait(10)
+    cancel()
+
+
 def test_where_the_system_does_not_tell_nothing_is_watched():
     threads = threading.active_count()
     main_thread.whenever_memory_grows(1, lambda: None, lambda: None)()

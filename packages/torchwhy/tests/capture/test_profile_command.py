@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from torchwhy import load, load_job
+from torchwhy.capture.options import can_record_all_threads
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -165,6 +166,27 @@ def test_without_steps_the_whole_run_is_one_window(profile_program):
     assert ran.report == f"rank 1: {ran.folder}\n"
     assert f"torchwhy explain {ran.folder.parent} compares the ranks" not in ran.report  # the first rank says so
     assert "Where the time goes" in (ran.folder / "report.txt").read_text()
+
+
+@pytest.mark.skipif(not can_record_all_threads(), reason="this PyTorch records one thread only")
+@pytest.mark.parametrize("how", ["executor", "pool", "daemons", "threads"])
+def test_a_program_whose_threads_do_the_work_is_recorded(profile_program, how):
+    ran = profile_program(program="threads_only.py", arguments=[how, 0])
+    assert (ran.status, ran.out) == (0, "done\n")
+    [tanh] = [row for row in ran.json("operators.json")["operators"] if row["name"] == "aten::tanh"]
+    assert tanh["calls"] >= 200
+    threads = {event["tid"] for event in ran.trace()["traceEvents"] if event.get("name") == "aten::tanh"}
+    assert len(threads) == 2 or how in {"executor", "pool"}  # which may give both to one
+
+
+@pytest.mark.skipif(not can_record_all_threads(), reason="this PyTorch records one thread only")
+def test_a_limit_ends_the_recording_of_threads_that_the_program_waits_for(profile_program):
+    ran = profile_program("--seconds", 0.5, program="threads_only.py", arguments=["daemons", 2])
+    assert (ran.status, ran.out) == (0, "done\n")
+    assert "s of the run were recorded" in ran.report
+    events = [event for path in ran.folder.glob("trace*") for event in ran.trace(path.name)["traceEvents"]]
+    times = [event["ts"] for event in events if event.get("name") == "aten::tanh"]
+    assert 0.1e6 < max(times) - min(times) < 1.5e6
 
 
 def test_a_program_with_a_profiler_of_its_own_keeps_it(profile_program):
@@ -344,10 +366,11 @@ def run_with_limits(tmp_path, growth, many, program):
 
 def test_a_tight_loop_without_steps_does_not_fill_the_memory(tmp_path):
     program = "import torch\nx = torch.ones(3)\nfor _ in range(60_000):\n    x = x + 1\nprint('done')\n"
-    said = run_with_limits(tmp_path, 1 << 20, 1000, program)
+    said = run_with_limits(tmp_path, 16 << 20, 1000, program)
     told = re.search(r"so only [\d.]+ s of the run were recorded: (\d+) events, as many as can be read", said)
     assert told, said
     assert "the beginning of the run as one window" in said
+    assert re.search(r"the program stood still for [\d.]+ s while torchwhy put away", said)
     assert 1000 <= int(told[1]) < 5 * 60_000  # each turn makes five
 
 

@@ -27,6 +27,11 @@ def test_unrecorded_steps_and_the_threads_time_stand_in_the_trace(profile_progra
         assert min(list(steps)[len(first) :]) >= 14
         assert min(steps.values()) > 2000
         assert not set(steps) & set(ran.steps(name))
+        numbers, host, device = zip(*told["torchwhy_step_memory"], strict=True)
+        assert numbers == tuple(range(1, len(numbers) + 1))
+        assert len(numbers) >= 25
+        assert min(host) > 10e6
+        assert set(device) == {0}
         spent = told["torchwhy_processor_time"]
         assert spent["cpu_us"] < spent["wall_us"]
         assert spent["wall_us"] == pytest.approx(told_window_us(told), rel=0.5)

@@ -1,7 +1,7 @@
 """Waiting for the next batch."""
 
 from tests.rules.cases import fires, silent
-from tests.traces import Story
+from tests.traces import Story, samples
 
 LOADER = "enumerate(DataLoader)#_{}DataLoaderIter.__next__"
 
@@ -83,3 +83,32 @@ def workers_stay():
         if event["name"].endswith("__next__"):
             event["dur"] = 20
     return story
+
+
+def in_own_process(orders=0, frame="train.py(20): main"):
+    """Four steps whose batches are made for 300 of 1000 us; `orders` of them draw an order, samples show a frame."""
+    story = loop(300, "SingleProcess", gpu=False)
+    for i in range(orders):
+        story.op("aten::randperm", 1000 * i + 20, 20)
+    loader = ["torch/utils/data/dataloader.py(700): __next__", "train.py(20): main |for batch in loader:"]
+    return samples(story, [[frame, *loader] if k % 10 < 3 else ["train.py(22): main"] for k in range(40)], every=100)
+
+
+@fires("dataloader-wait")
+def each_batch_has_a_new_iterator():
+    return in_own_process(orders=4)
+
+
+@fires("dataloader-wait")
+def one_pass_draws_one_order():
+    return in_own_process(orders=1)
+
+
+@fires("dataloader-wait")
+def the_collate_function_is_slow():
+    return in_own_process(frame="torch/utils/data/_utils/fetch.py(55): fetch |return self.collate_fn(data)")
+
+
+@fires("dataloader-wait")
+def the_dataset_is_slow():
+    return in_own_process(frame="torch/utils/data/_utils/fetch.py(52): fetch |data = [self.dataset[i] for i in index]")

@@ -30,6 +30,40 @@ def a_list_on_the_host():
     return steps(2_000_000, device=-1)
 
 
+def read_at_the_ends_of_steps(*growth, gpu=False):
+    """What the process, or the GPU, holds more after each step."""
+    story, held = Story(gpu=None), 300_000_000
+    for at in story.steps(3, 100):
+        story.op("aten::mm", at + 10, 20)
+    rows = []
+    for step, more in enumerate(growth, 1):
+        held += more
+        rows.append([step, 300_000_000, held] if gpu else [step, held, 0])
+    story.top["torchwhy_step_memory"] = rows
+    return story
+
+
+@fires("memory-creep")
+def the_process_grows_with_each_step():
+    """As where each loss is kept with its graph; the allocator gives some back at times."""
+    return read_at_the_ends_of_steps(*(21_000_000 if i % 7 else -4_000_000 for i in range(40)))
+
+
+@fires("memory-creep")
+def tensors_on_the_gpu_grow_with_each_step():
+    return read_at_the_ends_of_steps(*[3_000_000] * 20, gpu=True)
+
+
+@silent("memory-creep")
+def the_process_grows_until_its_caches_are_full():
+    return read_at_the_ends_of_steps(*[21_000_000] * 12, *[0] * 28)
+
+
+@silent("memory-creep")
+def the_process_grows_once_in_a_while():
+    return read_at_the_ends_of_steps(*(60_000_000 if i % 8 == 0 else 0 for i in range(40)))
+
+
 @silent("memory-creep", "peak-memory", "fragmentation")
 def what_a_step_takes_it_gives_back():
     return steps(50_000_000, back=50_000_000)

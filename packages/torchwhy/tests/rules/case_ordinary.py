@@ -1,24 +1,10 @@
 """Ordinary mistakes in PyTorch programs: what is computed in a longer way than needed, too often, or for nothing."""
 
 from tests.rules.cases import fires, silent
-from tests.traces import Story
+from tests.traces import Story, samples
 
 NODE = "autograd::engine::evaluate_function: "
 RECOMPUTE = "torch/utils/checkpoint.py(1124): recompute_fn"
-
-
-def samples(story, places, every=20):
-    """Add samples of the stacks: one of `places` (frames, innermost first) after the other, `every` microseconds."""
-    frames = sorted({frame for stack in places for frame in stack})
-    story.top["baseTimeNanoseconds"] = 10**18
-    story.top["torchwhy_stack_samples"] = {
-        "frames": frames,
-        "lines": [frame.partition("|")[2] for frame in frames],
-        "stacks": [[frames.index(frame) for frame in stack] for stack in places],
-        "times_ns": [10**18 + 1000 * (k * every) for k in range(len(places))],
-        "which": list(range(len(places))),
-    }
-    return story
 
 
 def inverse(columns):

@@ -1,7 +1,7 @@
 """Steps that differ, and time in which nothing is computed."""
 
 from tests.rules.cases import fires, silent
-from tests.traces import Story
+from tests.traces import Story, samples
 
 
 def steps(lengths, gpu=None, first=0):
@@ -297,3 +297,22 @@ def the_system_took_the_processor_away_once():
 @silent("step-tail")
 def every_step_stops():
     return held_up((3000, 3000, 3000, 3000))
+
+
+def stopped_at(line):
+    """Steps of 1 ms that stop for 500 us, where samples show a line of the program."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        story.op("aten::mm", at + 10, 400)
+        story.op("aten::add", at + 950, 40)
+    return samples(story, [[f"train.py(30): step |{line}"] for _ in range(80)], every=50)
+
+
+@fires("between-steps-gap")
+def another_thread_holds_a_lock():
+    return stopped_at("with self.lock:")
+
+
+@fires("between-steps-gap")
+def a_line_that_opens_a_block_without_a_lock():
+    return stopped_at("with open(self.block_file) as file:")

@@ -38,7 +38,7 @@ def test_a_few_lost_kernels_are_told_and_deny_nothing():
 def test_many_lost_kernels_deny_idle_time():
     found = diagnose(losing(20))
     assert "dropped-kernels" in {finding.slug for finding in found.findings}
-    assert found.muted["B1"].startswith("A3 dropped-kernels: 20 of 100 kernel launches")
+    assert found.muted["B1"].startswith("A3 dropped-kernels: The kernels of 20 of 100 launches")
 
 
 def test_inferred_rounds_are_named_as_in_the_heading():

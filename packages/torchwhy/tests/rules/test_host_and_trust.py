@@ -114,7 +114,7 @@ def test_links_that_are_inferred_are_said_to_be():
 
 def test_work_without_ids_was_not_launched_before_the_recording():
     finding = one(case_trust_recorded.kernels_without_any_id(), "pre-window-kernels")
-    assert "have no launch in the trace" in finding.title
+    assert "aren't in the trace" in finding.title
 
 
 def test_a_growing_graph_names_its_numbers():
@@ -318,3 +318,26 @@ def test_a_wait_costs_what_the_host_would_run_ahead(backlog):
         story.op("aten::mm", at + 452 + backlog, 2)
     finding = one(story, "explicit-sync")
     assert finding.time_us == pytest.approx(8 * min(270, backlog), rel=0.15)
+
+
+def test_each_cause_of_waits_for_batches_has_its_own_advice():
+    """A pass draws one order of samples, and a slow dataset isn't the collate function's."""
+    made_anew = one(case_batches.each_batch_has_a_new_iterator(), "dataloader-wait")
+    assert "A new iterator is made for each batch" in made_anew.cause
+    assert "Make the iterator once" in made_anew.fix
+    once = one(case_batches.one_pass_draws_one_order(), "dataloader-wait")
+    collating = one(case_batches.the_collate_function_is_slow(), "dataloader-wait")
+    assert "The collate function runs in the program's own process: 67% of the stacks" in collating.cause
+    assert "whole tensors" in collating.fix
+    dataset = one(case_batches.the_dataset_is_slow(), "dataloader-wait")
+    for plain in (once, dataset):
+        assert "made in the program's own process (num_workers=0)" in plain.cause
+        assert "num_workers=4 or so" in plain.fix
+
+
+def test_a_lock_of_another_thread_has_its_own_advice():
+    held = one(case_steps.another_thread_holds_a_lock(), "between-steps-gap")
+    assert "train.py(30): step: with self.lock:" in held.cause
+    assert "Another thread holds the lock" in held.fix
+    other = one(case_steps.a_line_that_opens_a_block_without_a_lock(), "between-steps-gap")
+    assert "lock" not in other.fix

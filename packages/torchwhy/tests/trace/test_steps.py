@@ -28,9 +28,19 @@ def test_recorded_steps_last_until_their_work_has_ended():
     story.step(5, 0, 100)
     story.kernel("k", 150, 50, launch_at=90)
     story.step(6, 100, 100)
+    story.op("aten::mm", 110, 10)
     five, six = story.trace().steps_found
     assert (five.number, five.end, five.device_end, five.inferred) == (5, 100_000, 200_000, False)
     assert (six.device_end, six.duration) == (200_000, 100_000)
+
+
+def test_what_step_begins_after_the_loop_is_no_step():
+    story = Story(gpu=None)
+    for at in story.steps(3, 100):
+        story.op("aten::mm", at + 10, 10)
+    story.step(3, 300, 20)
+    story.note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 301, 5)
+    assert [name for name, _, _ in steps(story)[0]] == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"]
 
 
 def test_steps_seen_from_the_device_are_not_counted():

@@ -40,6 +40,7 @@ class Run:
         activities: of which devices.
         overhead: what recording cost; None where there was no schedule.
         unrecorded: number and microseconds of the steps that ran unprofiled.
+        memory: see `StepMemory.read`.
         notes: what did not go as asked.
         gave_up: whether recording ended for a reason that is among them.
         launched: whether the program knows nothing of this.
@@ -61,6 +62,7 @@ class Run:
     activities: tuple[str, ...]
     overhead: Overhead | None
     unrecorded: Sequence[tuple[int, float]]
+    memory: Sequence[tuple[int, int, int]]
     notes: tuple[str, ...]
     gave_up: bool
     launched: bool
@@ -90,7 +92,7 @@ def finish(run: Run) -> Capture:
 
 def _write(run: Run) -> Capture:
     folder = run.folder.partial
-    writer.write_traces(folder, run.windows, run.options.tensorboard, run.unrecorded)
+    writer.write_traces(folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory)
     notes = write_counts(folder, run.windows, run.options, run.cuda)
     capture = _capture(run, run.windows, notes)
     writer.write_run(folder, capture)
@@ -142,8 +144,9 @@ def _problems(run: Run, windows: Sequence[Window], told: bool) -> Iterator[str]:
             )
     elif run.steps_from == WHOLE_RUN and not windows and not run.notes and not told:
         ranks = (
-            "; `with torchwhy.profile() as p:` with p.step() in another thread records that one; child processes are "
-            "not seen, profile those of torchrun with: torchrun ... -m torchwhy profile SCRIPT"
+            ", nor in threads that it started; `with torchwhy.profile() as p:` with p.step() in another thread records "
+            "that one; child processes are not seen, profile those of torchrun with: torchrun ... -m torchwhy profile "
+            "SCRIPT"
         )
         yield f"nothing was recorded: no PyTorch operator ran in the main thread{ranks if run.launched else ''}"
     if run.options.device_asked and not run.cuda and run.activities:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from torchwhy.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["ACTIVITIES", "PYTORCHS_NAMES", "Options", "activities_of"]
+__all__ = ["ACTIVITIES", "PYTORCHS_NAMES", "Options", "activities_of", "can_record_all_threads"]
 
 ACTIVITIES: Final = ("cpu", "cuda", "xpu")
 
@@ -42,6 +42,17 @@ PYTORCHS_NAMES: Final = {
 """How `torch.profiler.profile` calls these arguments."""
 
 
+ALL_THREADS: Final = "profile_all_threads"
+"""The setting of PyTorch's that records all threads."""
+
+
+def can_record_all_threads() -> bool:
+    """Whether this PyTorch can; 2.6 can't."""
+    from torch._C._profiler import _ExperimentalConfig
+
+    return ALL_THREADS in (_ExperimentalConfig.__init__.__doc__ or "")
+
+
 @dataclass(frozen=True)
 class Options:
     """What to record.
@@ -57,6 +68,7 @@ class Options:
         sync_events: record when the CPU waits for the GPU, and streams for each other.
         tensorboard: also write what TensorBoard's profiler plugin reads.
         activities: what is recorded, of `ACTIVITIES`, in place of what `cuda` says; () leaves it to that.
+        all_threads: record the operators of all threads, not only of the one that starts recording.
     """
 
     shapes: bool = True
@@ -68,6 +80,7 @@ class Options:
     sync_events: bool = True
     tensorboard: bool = False
     activities: tuple[str, ...] = ()
+    all_threads: bool = False
 
     def __post_init__(self) -> None:
         """Check what contradicts itself.
@@ -99,12 +112,13 @@ class Options:
         from torch.profiler import ProfilerActivity
 
         # Without verbose, events carry no stacks even where stacks were recorded.
-        config = _ExperimentalConfig(
-            verbose=bool(self.stacks), enable_cuda_sync_events="cuda" in activities and self.sync_events
-        )
+        wanted: dict[str, Any] = {ALL_THREADS: True} if self.all_threads else {}
+        sync = "cuda" in activities and self.sync_events
+        config = _ExperimentalConfig(verbose=bool(self.stacks), enable_cuda_sync_events=sync, **wanted)
         return {
             "activities": [getattr(ProfilerActivity, name.upper()) for name in activities],
-            "record_shapes": self.shapes,
+            # What other threads are calling when recording ends has written only some of its shapes.
+            "record_shapes": self.shapes and not self.all_threads,
             "profile_memory": self.memory,
             "with_stack": bool(self.stacks),
             "with_flops": self.flops,

@@ -91,6 +91,7 @@ class Recorder:
         self.windows: list[Window] = []
         self.busy = False
         self.running = False
+        self._stopping = threading.RLock()
         self.options, self._activities = options, activities
         self.schedule, self._passed, self._ready = schedule, passed, ready
         self._folder = folder
@@ -111,9 +112,10 @@ class Recorder:
         for name in ("with_stack", "experimental_config"):
             setattr(self._profiler, name, settings[name])
 
-    def successor(self) -> Recorder:
-        """Return a recorder of the same, which keeps the windows of this one and adds to them."""
-        after = Recorder(self.options, self._activities, self.schedule, self._folder, ready=self._ready)
+    def successor(self, all_threads: bool) -> Recorder:
+        """Return a recorder of the same, of all threads or of this one; it keeps the windows and adds to them."""
+        options = replace(self.options, all_threads=all_threads)
+        after = Recorder(options, self._activities, self.schedule, self._folder, ready=self._ready)
         after.windows = self.windows
         return after
 
@@ -150,16 +152,17 @@ class Recorder:
         return self.windows
 
     def stop(self, keep: bool = True) -> None:
-        """End; a window that is open is kept as it is, or not exported."""
-        if not self.running:
-            return
-        self.running = False
-        self._collections.remove()
-        self._keep = keep
-        self._count_step()
-        self._mark_end()
-        with self._inside():
-            self._profiler.stop()
+        """End; a window that is open is kept as it is, or not exported. Whoever comes second waits for the first."""
+        with self._stopping:
+            if not self.running:
+                return
+            self.running = False
+            self._collections.remove()
+            self._keep = keep
+            self._count_step()
+            self._mark_end()
+            with self._inside():
+                self._profiler.stop()
 
     def _action(self, step: int) -> Any:
         from torch.profiler import ProfilerAction

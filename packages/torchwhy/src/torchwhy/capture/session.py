@@ -21,6 +21,7 @@ from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
 from torchwhy.capture.step_clock import StepClock
+from torchwhy.capture.step_memory import StepMemory
 from torchwhy.wording import counted
 
 __all__ = ["MOST", "Session"]
@@ -69,6 +70,7 @@ class Session:
         before: steps that passed before the schedule began.
         inside: steps that could not end where they did.
         recorder: what records now.
+        memory: what was read of it after each step.
         beginning: what recorded before steps were found, until there is a window with steps.
     """
 
@@ -92,6 +94,7 @@ class Session:
         self.clock: StepClock | None = None
         self.launched, self.eager_cuda = launched, not launched
         self.exported: list[Path] = []
+        self.memory = StepMemory()
         self._unwatch: Callable[[], None] | None = None
         self._calls: PythonCalls | None = None  # while they are counted
         self.folder = self._claim(path)
@@ -122,10 +125,14 @@ class Session:
         self._start(options, None)
 
     @_contained
-    def record_on(self) -> None:
-        """Record everything in a further window, after a stop; what was recorded before is kept."""
+    def record_on(self, all_threads: bool = False) -> None:
+        """Record everything in a further window, after a stop; what was recorded before is kept.
+
+        Args:
+            all_threads: what other threads do, too. One such window must not follow another: see `open_calls`.
+        """
         if self.recorder is not None:
-            self.recorder = self.recorder.successor()
+            self.recorder = self.recorder.successor(all_threads)
             self.recorder.start()
 
     @_contained
@@ -160,6 +167,7 @@ class Session:
             if (recorded or self.inside) and not self.may_step():
                 return
             self.clock.end()
+            self.memory.note(self.clock.step)
             self._decide_on_stacks(self._counted_calls())
             if recorded:
                 self._advance()
@@ -183,6 +191,14 @@ class Session:
         """Drop the last window if no operator ran in it."""
         if self.recorder is not None and self.recorder.windows and self.recorder.windows[-1].first_s is None:
             self.recorder.windows.pop().trace.unlink(missing_ok=True)
+
+    @_contained
+    def leave_out_first(self, count: int) -> None:
+        """Drop the first windows if there are others."""
+        if self.recorder is not None and len(self.recorder.windows) > count:
+            for window in self.recorder.windows[:count]:
+                window.trace.unlink(missing_ok=True)
+            del self.recorder.windows[:count]
 
     def first_operator_s(self) -> float | None:
         """When the first operator of the last window began, in seconds after the window did; None without windows."""
@@ -267,7 +283,8 @@ class Session:
             self.folder, self.command, self.spelling, ended, self.steps_from, self.before,
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
-            clock.unrecorded() if clock else (), tuple(self.notes), self.gave_up, self.launched, own,
+            clock.unrecorded() if clock else (), tuple(self.memory.read), tuple(self.notes), self.gave_up,
+            self.launched, own,
         )  # fmt: skip
 
     def _count_calls(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torchwhy.capture.main_thread import after, whenever_memory_grows
+from torchwhy.capture.main_thread import after, bytes_of_all_arenas, whenever_memory_grows
 from torchwhy.capture.open_calls import inside_pytorch
-from torchwhy.capture.options import Options
+from torchwhy.capture.options import Options, can_record_all_threads
 from torchwhy.capture.session import MOST, Session
 from torchwhy.errors import ArgumentError
 
@@ -21,6 +22,12 @@ _LEFT = 0.1
 
 _AGAIN_S = 0.05
 """After that the clock is looked at again, where PyTorch was at work when time was up."""
+
+_LONG_S = 0.2
+"""A program that stands still for so long is told."""
+
+_THREADS_EVERY_S = 0.5
+"""How often memory is looked at while all threads are recorded, which takes longer."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +75,12 @@ class WholeRun:
         self._why, self._more_time, self._remedy = why, more_time, remedy
         self._began = self._ended = 0.0  # of the last window
         self._first: float | None = None  # when the first operator began
+        self._held_s = 0.0  # how long the program waited while windows ended
         self._cut = ""
         self._over = False
+        self.has_threads = False  # whether all threads are recorded now, or have been
+        self._ending = threading.Lock()  # held while another thread ends what all threads do
+        self._beginning = 0  # windows of what the main thread did before it started others, where that is little
         self._cancel: list[Callable[[], None]] = []
 
     def record(self, options: Options) -> None:
@@ -77,16 +88,64 @@ class WholeRun:
         self._without_limits()
         self._session.record_everything(options)
         self._began, self._first, self._cut = time.perf_counter(), None, ""
+        self._watch_limits()
+
+    def record_threads(self) -> None:
+        """Record what all threads do from here on, for the program is about to start one and may only wait for it.
+
+        In one window: a call that is open in another thread when it ends must not end in a second (`open_calls`).
+        Limits end it from a thread of their own, since a main thread that waits does nothing else.
+        """
+        if self._records() and not self.has_threads and not inside_pytorch() and can_record_all_threads():
+            self.has_threads = True
+            self._without_limits()
+            self._stop()
+            if self._worked_s() < _LEFT * self._limits.seconds:
+                self._beginning = len(self._session.count_events())
+            self._session.record_on(all_threads=True)
+            self._began = time.perf_counter()
+            self._cancel.append(after(self._limits.seconds, self._end_of_threads, anywhere=True))
+            self._cancel.append(
+                whenever_memory_grows(
+                    self._limits.growth, self._end_of_threads, bytes_of_all_arenas, _THREADS_EVERY_S, anywhere=True
+                )
+            )
+
+    def _end_of_threads(self) -> None:
+        """End the window of all threads; where little happened in it, the main thread is recorded on when it can."""
+        with self._ending:
+            if not self._records():
+                return
+            self._stop()
+            events = sum(self._session.count_events())
+            if self._worked_s() < (1 - _LEFT) * self._limits.seconds and events < self._limits.many:
+                self._cancel.append(after(0, self._main_thread_again))
+            else:
+                self._was_cut(self._worked_s(), f": {events} events", f"{self._more_time}, ")
+
+    def _main_thread_again(self) -> None:
+        if not self._over:
+            self._go_on()
+            self._watch_limits()
+
+    def _watch_limits(self) -> None:
         self._cancel.append(after(self._limits.seconds, self._time_is_up))
         self._cancel.append(whenever_memory_grows(self._limits.growth, self._memory_has_grown))
 
     def end(self) -> None:
         """There are steps, or the program has ended: limits end nothing any more."""
-        self._over = True
-        self._without_limits()
+        with self._ending:
+            self._over = True
+            self._without_limits()
 
     def tell(self) -> None:
-        """Note that a limit was reached, where no steps came later."""
+        """Note what recording cost, and that a limit was reached, where no steps came later."""
+        if self.has_threads and self._session.clock is None:
+            self._session.leave_out_first(self._beginning)
+        if self._held_s >= _LONG_S and self._session.clock is None:
+            self._session.notes.append(
+                f"the program stood still for {self._held_s:.3g} s while torchwhy put away what it had recorded"
+            )
         if self._cut and self._session.clock is None:
             self._session.notes.append(self._cut)
             self._session.cut = True
@@ -129,13 +188,14 @@ class WholeRun:
                 self._go_on()
 
     def _stop(self) -> None:
-        """End a window, and keep it if an operator ran in it."""
-        self._session.stop()
+        """End a window, and keep it if an operator ran in it. The program waits meanwhile."""
         self._ended = time.perf_counter()
+        self._session.stop()
         first_s = self._session.first_operator_s()
         if self._first is None and first_s is not None:
             self._first = self._began + first_s
         self._session.leave_out_empty()
+        self._held_s += time.perf_counter() - self._ended
 
     def _go_on(self) -> None:
         self._session.record_on()

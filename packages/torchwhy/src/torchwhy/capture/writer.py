@@ -25,11 +25,16 @@ GZIP_LEVEL = 4  # traces shrink 11 times at 4 and 12 times at 9, which takes fiv
 
 
 def write_traces(
-    folder: Path, windows: Sequence[Window], tensorboard: bool, unrecorded: Sequence[tuple[int, float]]
+    folder: Path,
+    windows: Sequence[Window],
+    tensorboard: bool,
+    unrecorded: Sequence[tuple[int, float]],
+    memory: Sequence[tuple[int, int, int]],
 ) -> None:
     """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
 
-    Three values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds,
+    Values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds,
+    `torchwhy_step_memory`, see `StepMemory`,
     `torchwhy_processor_time`, see `ProcessorTime`, and `torchwhy_stack_samples`, see `StackSamples`.
 
     For TensorBoard the same bytes appear under the names its handler gives, `HOST_PID.NANOSECONDS.pt.trace.json.gz`.
@@ -40,6 +45,7 @@ def write_traces(
             plain.seek(plain.read(64).index(b"{") + 1)  # PyTorch begins with an empty line
             noted = {
                 "torchwhy_unrecorded_steps": unrecorded,
+                "torchwhy_step_memory": memory,
                 "torchwhy_processor_time": window.spent,
                 "torchwhy_stack_samples": window.samples,
             }

@@ -14,7 +14,7 @@ from torchwhy.ranks.findings import merged_findings
 from torchwhy.ranks.folder import find_traces
 from torchwhy.ranks.job import Job
 from torchwhy.rules.catalogue import chosen_rules, thresholds_by_slug
-from torchwhy.rules.diagnose import by_weight, look
+from torchwhy.rules.diagnose import by_weight, look, turn
 from torchwhy.rules.rule import setting
 
 __all__ = ["ALONE", "LoadedJob", "load_job"]
@@ -61,11 +61,7 @@ class LoadedJob(Job):
                     self.failed[rule.code] = error
         # What holds all ranks up goes before what one of them does meanwhile, where both cost about the same.
         of_job = {rule.code for rule in rules if rule.on == "job"}
-        return tuple(
-            sorted(
-                by_weight(findings), key=lambda f: (f.severity == "info", -_rounded(f.time_us), f.code not in of_job)
-            )
-        )
+        return tuple(sorted(by_weight(findings), key=lambda f: (turn(f), -_rounded(f.time_us), f.code not in of_job)))
 
     def _repr_html_(self) -> str:
         """Return what `torchwhy explain` says, for notebooks."""

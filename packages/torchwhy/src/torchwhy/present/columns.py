@@ -11,7 +11,7 @@ from torchwhy.present.document import Amount, Calls, Cell, Column, File, Name, W
 from torchwhy.present.style import Style
 from torchwhy.wording import wrapped
 
-__all__ = ["aligned"]
+__all__ = ["aligned", "fitted"]
 
 _LEAST: Final = 24
 """A column of names narrower than this says little: then some columns go on a line of their own."""
@@ -37,19 +37,42 @@ def aligned(
         pair: whether the last two names of a row are compared, so that one has to see where they differ.
         whole: show everything, on as many lines as that takes.
     """
+    return [
+        _row(cells, columns, groups, widths) for cells, groups, widths in _laid_out(columns, rows, style, pair, whole)
+    ]
+
+
+def fitted(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style, *, pair: bool = False, whole: bool = False
+) -> list[list[list[str]]]:
+    """Return the lines of each cell of each row; see `aligned`. Cells of a column that differ never look alike."""
+    return [cells for cells, _, _ in _laid_out(columns, rows, style, pair, whole)]
+
+
+_Laid = tuple[list[list[str]], list[list[int]], dict[int, int]]
+
+
+def _laid_out(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style, pair: bool, whole: bool
+) -> list[_Laid]:
+    """The cells of each row in lines, with the columns of its lines and their widths."""
     if not rows:
         return []
     natural = [max(len(str(row[i])) for row in rows) for i in range(len(columns))]
     loose = {i for row in rows for i, cell in enumerate(row) if not isinstance(cell, str | Amount)}
-    below = [i for i, column in enumerate(columns) if column.below]
-    every = range(len(columns))
-    groups = [list(every)]
-    if _room(natural, every, loose, style.width) < sum(min(natural[i], _LEAST) for i in loose) and below:
-        groups = [[i for i in every if i not in below], below]
+    groups = _groups(columns, natural, loose, style.width)
     widths = dict[int, int]()
     for k, group in enumerate(groups):
         widths |= _widths(natural, group, loose, style.width - _BELOW * k)
-    return [_row(_fitted(row, widths, style, pair, whole), columns, groups, widths) for row in rows]
+    cells = [_fitted(row, widths, style, pair, whole) for row in rows]
+    for i in sorted(loose):
+        alike: dict[tuple[str, ...], set[str]] = {}
+        for row, lines in zip(rows, cells, strict=True):
+            alike.setdefault(tuple(lines[i]), set()).add(str(row[i]))
+        for row, lines in zip(rows, cells, strict=True):
+            if len(alike[tuple(lines[i])]) > 1:  # cut before what tells them apart
+                lines[i] = _lines(row[i], widths[i], style, whole=True)
+    return [(lines, groups, widths) for lines in cells]
 
 
 def _row(
@@ -64,6 +87,18 @@ def _row(
             ]
             lines.append((" " * _BELOW * k + _BETWEEN.join(texts)).rstrip())
     return lines
+
+
+def _groups(columns: Sequence[Column], natural: Sequence[int], loose: set[int], width: int) -> list[list[int]]:
+    """Which columns stand in which line of a row: as few go below as leave the others room, the last ones first."""
+    first, below = list(range(len(columns))), list[int]()
+    movable = [i for i, column in enumerate(columns) if column.below]
+    while movable and _room(natural, first, loose, width) < sum(
+        min(natural[i], _LEAST) for i in loose.intersection(first)
+    ):
+        below.insert(0, movable.pop())
+        first.remove(below[0])
+    return [first, below] if below else [first]
 
 
 def _room(natural: Sequence[int], group: Sequence[int], loose: set[int], width: int) -> int:

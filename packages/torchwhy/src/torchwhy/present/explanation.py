@@ -16,6 +16,7 @@ from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
 from torchwhy.present.hotspots import (
     by_kind,
     by_label,
+    call_tree_table,
     communication_table,
     computing_table,
     critical_path_table,
@@ -55,14 +56,14 @@ _LOOKS: Final[dict[PartName, Look]] = {
 
 def explanation(report: TraceReport) -> Document:
     """Return everything: recording, verdict, where the time went, findings, rules."""
-    trace = report.trace
+    trace, once = report.trace, any(one.once for one in report.findings)
     findings = Findings(
         tuple(
             finding_item(one, report.window.start_us, number=i, window=report.window.name)
             for i, one in enumerate(report.findings)
         ),
         _nothing(report),
-        "Findings, the most time at stake first",
+        "Findings, the most time at stake first" + (", a cold first step last" if once else ""),
     )
     return Document(
         trace.name,
@@ -76,6 +77,7 @@ def explanation(report: TraceReport) -> Document:
             findings,
             *_computing(report),
             *communication_table(report.communication, report.window.duration_us),
+            *call_tree_table(report.call_tree or (), report.window.duration_us),
             *module_table(report.modules or (), report.labels),
             *critical_path_table(report.critical_path or ()),
             rule_outcomes(report.ran, report.muted, report.failed),
@@ -89,13 +91,15 @@ def explanation(report: TraceReport) -> Document:
 
 
 def short_explanation(report: TraceReport) -> Document:
-    """Return the report in short: verdict, where the time went, and each finding with its fix."""
+    """Return the report in short: verdict, where the time went, labels, memory, and each finding with its fix."""
     items = tuple(finding_item(finding, report.window.start_us, brief=True) for finding in report.findings)
     return Document(
         "",
         (
             verdict_block(replace(report.verdict, caveats=())),
             bars(report.breakdown, report.gpu),
+            *by_label(report.labels, report.window.duration_us),
+            *memory_lines(report.memory),
             Findings(items, _nothing(report), brief=True),
         ),
         report,
@@ -225,4 +229,5 @@ def _window(window: WindowTimes) -> str:
         return f"{counted(len(steps), 'step')} {how}, as inferred, {length}"
     names = [step.label for step in steps]
     which = f"step {names[0]}" if len(steps) == 1 else f"{len(steps)} steps, {names[0]} to {names[-1]}"
-    return f"{which}, {length} with the GPU work begun in them" if window.gpu_span_us else f"{which}, {length}"
+    them = "it" if len(steps) == 1 else "them"
+    return f"{which}, {length} with the GPU work begun in {them}" if window.gpu_span_us else f"{which}, {length}"

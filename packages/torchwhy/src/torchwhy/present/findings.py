@@ -53,11 +53,14 @@ def finding_item(
 def _stake(finding: ReportedFinding, window: str) -> str:
     if not finding.time_us:
         return ""
-    of = finding.window.duration_us
+    left_out = finding.window.left_out_us
+    of = finding.window.duration_us - left_out
     which = f" ({finding.window.name})" if window and finding.window.name != window else ""
+    which += f" (without one gap of {duration(left_out)})" if left_out else ""
     share = f" ({percent(finding.time_us / of)})" if of else ""
     stake = " at stake" if finding.severity != "info" else ""  # nothing is to be won by what is only good to know
-    return f"{duration(finding.time_us)} of {duration(of)}{which}{stake}{share}"
+    once = ", in the first step only" if finding.once else ""
+    return f"{duration(finding.time_us)} of {duration(of)}{which}{stake}{share}{once}"
 
 
 def _target(number: int, place: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from torchwhy.analysis.call_tree import TreeCall
 from torchwhy.analysis.critical_path import PathPart
 from torchwhy.analysis.exchanges import ExchangeTimes
 from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
@@ -17,6 +18,7 @@ from torchwhy.wording import counted, duration, percent, size_text
 __all__ = [
     "by_kind",
     "by_label",
+    "call_tree_table",
     "communication_table",
     "computing_table",
     "critical_path_table",
@@ -192,6 +194,24 @@ def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:
     ]
     columns = (Column("where"), Column("what"), *_number("share", "time", "runs"), Column("largest"))
     return (Table(columns, rows_of(cells), "Critical path", noun=("part", "parts")),) if cells else ()
+
+
+def call_tree_table(calls: tuple[TreeCall, ...], window_us: float) -> tuple[Table, ...]:
+    """Return who calls whom in a window of this length, for the full view."""
+    on_gpu = any(call.device_us for call in calls)
+    cells: list[tuple[Cell, ...]] = [
+        (
+            Name("  " * call.depth + call.name),
+            percent(call.host_us / window_us) if window_us else "",
+            duration(call.host_us),
+            f"{call.calls:,}",
+            *((duration(call.device_us),) if on_gpu else ()),
+        )
+        for call in calls
+    ]
+    columns = (Column("call"), *_number("share", "host", "calls", *(("GPU work",) if on_gpu else ())))
+    title = f"Who calls whom ({duration(window_us)})"
+    return (Table(columns, rows_of(cells), title, noun=("call", "calls"), when="full"),) if cells else ()
 
 
 def memory_lines(peaks: tuple[MemoryPeak, ...]) -> tuple[Text, ...]:

@@ -22,8 +22,8 @@ Value = str | int | float | bool | None
 _ADDITIVE: Final = re.compile(r"(.*_)?(calls|self_us|self_bytes|pieces)|total_us|time_us")
 """Columns whose values add up to something: `host_total_us` counts what is called inside again."""
 
-_LINE: Final = 6
-"""Columns of numbers beside the name; more go on a second line where room is short."""
+_BESIDE: Final = 2
+"""Columns of numbers that stay beside the name; more may go on a second line where room is short."""
 
 _LONG: Final = 24
 """A column with a text longer than this may be cut."""
@@ -69,7 +69,8 @@ def trace_table(table: Table, name: str, file: str, limit: int | None = 20) -> D
     rows, total = table.rows(), _totals(table)
     names = [column for column in table.columns if column != "full_name"]
     numbers = [column for column in names if _is_number(table.columns[column])]
-    columns = tuple(Column(_title(column), column in numbers, column in numbers[_LINE:]) for column in names)
+    below = numbers[_BESIDE:]
+    columns = tuple(Column(_title(column), column in numbers, column in below) for column in names)
     long = {column for column in names if max(map(len, filter(_is_text, table.columns[column])), default=0) > _LONG}
     shown = rows_of([tuple(_cell(column, row[column], column in long) for column in names) for row in rows], limit)
     sums = tuple("total" if i == 0 else _cell(column, total.get(column)) for i, column in enumerate(names))

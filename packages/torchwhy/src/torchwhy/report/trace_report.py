@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from torchwhy.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
+from torchwhy.analysis.call_tree import TreeCall, call_tree
 from torchwhy.analysis.critical_path import PathPart, critical_parts
 from torchwhy.analysis.exchanges import ExchangeTimes, exchange_times
 from torchwhy.analysis.hotspots import (
@@ -55,11 +56,12 @@ __all__ = [
 
 
 class FindingWindow(msgspec.Struct, frozen=True):
-    """What a finding's time is a part of."""
+    """What a finding's time is a part of, but for one giant gap that is left out, of `left_out_us`."""
 
     name: str
     start_us: float
     duration_us: float
+    left_out_us: float = 0.0
 
 
 class FindingEvidence(msgspec.Struct, frozen=True):
@@ -97,6 +99,7 @@ class ReportedFinding(msgspec.Struct, frozen=True):
     cause_is: str
     fix: str
     source: str
+    once: bool = False
     stretches_count: int = 0
     stretches: tuple[Stretch, ...] = ()
 
@@ -125,7 +128,7 @@ class TraceReport(msgspec.Struct, frozen=True):
         operators: those that take the most time; labels: the program's own; memory: the peak of each device;
             communication: that of the window.
         ran: the rules that looked.
-        modules, critical_path: None unless they were asked for.
+        modules, critical_path, call_tree: None unless they were asked for.
     """
 
     schema: int
@@ -146,6 +149,7 @@ class TraceReport(msgspec.Struct, frozen=True):
     ran: tuple[str, ...]
     modules: tuple[ModuleTime, ...] | None = None
     critical_path: tuple[PathPart, ...] | None = None
+    call_tree: tuple[TreeCall, ...] | None = None
 
 
 def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> TraceReport:
@@ -155,7 +159,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         trace: what was read.
         diagnosis: what the rules found in it.
         name: what to call it; the file's name where empty.
-        thorough: modules and the critical path too, which take long in large traces.
+        thorough: modules, the critical path and the tree of calls too, which take long in large traces.
     """
     launches, parts = launches_of(trace), breakdown(trace)
     slugs = frozenset(finding.slug for finding in diagnosis.findings)
@@ -178,6 +182,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         tuple(code for code in diagnosis.asked if code not in diagnosis.muted and code not in diagnosis.failed),
         module_times(trace) if thorough else None,
         critical_parts(trace) if thorough else None,
+        call_tree(trace) if thorough else None,
     )
 
 
@@ -200,12 +205,13 @@ def reported(finding: Finding, events: Events | None = None) -> ReportedFinding:
         severity=finding.severity,
         confidence=finding.confidence,
         time_us=round(finding.time_us, 3),
-        window=FindingWindow(name=window.name, start_us=window.start / 1000, duration_us=window.us),
+        window=FindingWindow(window.name, window.start / 1000, window.us, round(finding.left_out_us, 3)),
         evidence=tuple(_evidence(item, events) for item in finding.evidence),
         cause=finding.cause,
         cause_is="linked" if finding.linked else "inferred",
         fix=finding.fix,
         source=finding.source,
+        once=finding.once,
         stretches_count=0 if when is None else len(when),
         stretches=() if when is None else longest_of(when),
     )

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchwhy.finding import Finding
+from torchwhy.finding import CONFIDENCES, Finding
 from torchwhy.plugins import in_a_line
 from torchwhy.rules.catalogue import all_rules, not_loaded, thresholds_by_slug
 from torchwhy.rules.rule import Rule, setting
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Diagnosis", "by_weight", "diagnose", "look"]
+__all__ = ["Diagnosis", "by_weight", "diagnose", "look", "turn"]
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,24 @@ def diagnose(
 
 
 def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Order findings: those that are only worth knowing last, and the most time at stake first."""
-    return tuple(sorted(findings, key=lambda finding: (finding.severity == "info", -finding.time_us, finding.code)))
+    """Order findings as they are to be dealt with: by `turn`, then the most time at stake; of equals the surer one."""
+
+    def place(finding: Finding) -> tuple[int, float, int, str]:
+        return turn(finding), -finding.time_us, -CONFIDENCES.index(finding.confidence), finding.code
+
+    return tuple(sorted(findings, key=place))
+
+
+def turn(finding: Finding) -> int:
+    """Return 0 for what makes other findings doubtful, then 1 for what has time at stake in every step.
+
+    2 is for what happens in a cold first step only, which the verdict leaves out, and 3 for what is only worth knowing.
+    """
+    if finding.severity == "info":
+        return 3
+    if finding.severity == "high" and not finding.time_us:
+        return 0
+    return 2 if finding.once else 1
 
 
 def look(rule: Rule, subject: Any, thresholds: Mapping[str, Any] | None) -> tuple[list[Finding], str]:

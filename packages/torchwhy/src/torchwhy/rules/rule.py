@@ -14,6 +14,7 @@ import numpy as np
 from torchwhy.errors import ArgumentError, ArgumentTypeError
 from torchwhy.finding import Finding, severity_of
 from torchwhy.rules.stake import FREES, most_saved, ordinary_time
+from torchwhy.trace.derived.steady_state import settled
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
@@ -143,9 +144,11 @@ def _weighed(finding: Finding, trace: Trace, frees: str) -> Finding:
     else:  # it is not known when: no more than all such time of the window
         saved = most_saved(trace, frees, Intervals.union([trace.window.start], [trace.window.end]))
     saved = min(saved, removed)
-    weighed = replace(finding, time_us=saved / 1000, stretches=when)
+    ordinary = ordinary_time(trace, when)
+    gap = trace.window.us - ordinary / 1000 if finding.window == trace.window else 0.0
+    once = saved > 0 and len(when) > 0 and int(when.ends[-1]) <= settled(trace)
+    weighed = replace(finding, time_us=saved / 1000, stretches=when, left_out_us=gap, once=once)
     if finding.ranked:
-        ordinary = ordinary_time(trace, when)
         share = saved / ordinary if ordinary else 0.0
         weighed = (
             replace(weighed, severity=severity_of(share, finding.most))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Ending", "on_termination", "run_to_end"]
+__all__ = ["Ending", "on_termination", "run_to_end", "wait_for_threads"]
 
 OWN_FOLDER = str(Path(__file__).parent)
 
@@ -54,7 +54,7 @@ def run_to_end(program: Callable[[], None]) -> Ending:
     """Run a program and its threads, and show what `python` would show of its end."""
     try:
         program()
-        _wait_for_threads()
+        wait_for_threads()
     except SystemExit as stop:
         return _exited(stop.code)
     except KeyboardInterrupt as stop:
@@ -66,7 +66,7 @@ def run_to_end(program: Callable[[], None]) -> Ending:
     return Ending("finished", 0)
 
 
-def _wait_for_threads() -> None:
+def wait_for_threads() -> None:
     """Wait as python does at its end: executors are told first that nothing more comes, or their threads never end."""
     for tell in reversed(getattr(threading, "_threading_atexits", [])):
         tell()

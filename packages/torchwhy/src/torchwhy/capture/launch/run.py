@@ -13,10 +13,11 @@ from types import ModuleType
 from torchwhy.capture.advice import Spelling
 from torchwhy.capture.launch import hooks
 from torchwhy.capture.launch.discovery import Source
-from torchwhy.capture.launch.ending import Ending, on_termination, run_to_end
+from torchwhy.capture.launch.ending import Ending, on_termination, run_to_end, wait_for_threads
 from torchwhy.capture.launch.importing import after_import
 from torchwhy.capture.launch.program import Program
 from torchwhy.capture.launch.step_function import NamedFunction
+from torchwhy.capture.launch.thread_starts import before_threads_start
 from torchwhy.capture.options import Options
 from torchwhy.capture.result import Capture
 from torchwhy.capture.schedule import Phase, Schedule
@@ -101,6 +102,8 @@ class _Launched:
         after_import("torch", self._torch_is_loaded)
         try:
             self._run()
+            if self._whole.has_threads:
+                wait_for_threads()  # they may work on when the script has ended
         finally:
             try:
                 self._session.stop()  # before a traceback is shown, which is no part of the last step
@@ -169,6 +172,7 @@ class _Launched:
             self._undo.append(self._watch.remove)
         if wanted is None:
             self._record_everything()
+            self._undo.append(before_threads_start(self._whole.record_threads))
             # Kernels are recorded from when the GPU is first used; looking earlier would fix which GPUs are visible.
             torch.cuda._lazy_call(self._cuda_is_used)
 

@@ -49,7 +49,7 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
     steps = _step_names(trace, [c.start for c in inside])
     backward = sum(c.backward for c in inside)
     parts = counted(len(inside), "compilation")
-    parts += f", {backward} of them of backward passes" if backward else ""
+    parts += f", {backward} for backward passes" if backward else ""
     if steps and len(steps) < len(trace.steps_found):
         fix = f"Leave {', '.join(steps[:3])} out of the measurement: a schedule with more warm-up steps does that. "
     else:

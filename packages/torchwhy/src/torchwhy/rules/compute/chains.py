@@ -85,8 +85,8 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     yield from about_kernels(
         trace,
         kernels.rows[at],
-        title=f"{counted(len(at), 'elementwise kernel')} in {counted(count, 'chain')}: fused, they would take "
-        f"{percent(part)} of the compute kernels' time less",
+        title=f"Fusing {counted(len(at), 'elementwise kernel')} in {counted(count, 'chain')} would save "
+        f"{percent(part)} of the compute kernels' time",
         confidence="medium",
         cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element.",
         fix="These run outside the compiled regions: extend torch.compile to them."
@@ -124,8 +124,8 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     if part < share:
         return
     yield Finding(
-        title=f"{counted(int(inside.sum()), 'elementwise operator')} in {counted(len(np.unique(run[inside])), 'chain')}"
-        f": fused, they would take {percent(part)} of the time less",
+        title=f"Fusing {counted(int(inside.sum()), 'elementwise operator')} in "
+        f"{counted(len(np.unique(run[inside])), 'chain')} would save {percent(part)} of the time",
         confidence="medium",
         time_us=saved / 1000,
         stretches=covered,

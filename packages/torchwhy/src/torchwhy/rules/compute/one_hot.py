@@ -71,7 +71,7 @@ def one_hot(trace: Trace, *, share: float = 0.05, columns: int = 32) -> Iterator
             stretches=when,
             window=window,
             evidence=evidence(trace, rows),
-            cause="Of each row one column is one and all others are zero; they are written, read and multiplied.",
+            cause="Each row is zero but for one column, and all of it is written, read and multiplied.",
             fix=fix,
         )
 

@@ -62,7 +62,8 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     slowest = int(spent.sum(axis=1).argmax())
     most = spent[:, varies][:, int(excess.sum(axis=0).argmax())]
     yield Finding(
-        title=f"{int(varies.sum())} of a step's {rows.shape[1]} kernels take very different times in different steps",
+        title="Equal kernels take very different times in different steps: "
+        f"{int(varies.sum())} of {rows.shape[1]} per step",
         confidence="medium" if len(rows) >= SURE else "low",
         time_us=min(float(excess.sum()) / 1000, trace.window.us),
         stretches=trace.when(slow),

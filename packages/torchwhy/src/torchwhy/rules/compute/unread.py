@@ -67,8 +67,7 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.08) -> I
         first = chosen[0].rows[0]
         name = trace.name(first)
         yield Finding(
-            title=f"Of the results of {name}, {percent(part)} is read, and they take {percent(window.share(when))} of "
-            "the time",
+            title=f"{name} takes {percent(window.share(when))} of the time, and {percent(part)} of its results is read",
             confidence="medium",
             time_us=when.total / 1000 * (1 - part),
             stretches=when,

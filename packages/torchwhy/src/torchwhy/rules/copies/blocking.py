@@ -16,7 +16,7 @@ from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.runtime import BLOCKING_COPY, BLOCKING_FILL, STREAM_SYNCHRONIZE
 from torchwhy.trace.meaning.tensors import COPY_TENSOR
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import counted, percent
 
 __all__ = ["sync_copy", "sync_memset"]
 
@@ -61,7 +61,8 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         return
     pinned = not (copies.host[chosen] == PAGEABLE).any() and bool((copies.host[chosen] == PINNED).all())
     yield Finding(
-        title=f"The host waits for {len(rows)} copies, {percent(part)} of the time while the device computes nothing",
+        title=f"The host waits for {counted(len(rows), 'copy', 'copies')} while the device computes nothing: "
+        f"{percent(part)} of the time",
         confidence="medium",
         stretches=union,
         window=trace.window,

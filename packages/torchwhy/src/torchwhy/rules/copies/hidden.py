@@ -136,7 +136,8 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         return
     names = sorted({short_operator(trace.name(int(row))) for row in parent[clones]})
     yield Finding(
-        title=f"{', '.join(names[:3])} copy their input first: {percent(time_us / trace.window.us)} of the time",
+        title=f"Operators copy their input first: {percent(time_us / trace.window.us)} of the time "
+        f"({', '.join(names[:3])})",
         confidence="high",
         stretches=when,
         window=trace.window,

@@ -12,6 +12,7 @@ from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.memory import CPU, Memory, allocating_operator, memory_of
+from torchwhy.trace.derived.step_memory import StepMemory, step_memory
 from torchwhy.trace.meaning.annotations import OPTIMIZER
 from torchwhy.trace.meaning.kinds import MEMORY_EVENT
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
@@ -74,11 +75,15 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
     source="allocated memory at the ends of steps, as in TraceML and TensorBoard's leak list",
     frees="nothing",
 )
-def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> Iterator[Finding]:
+def memory_creep(
+    trace: Trace, *, rises: float = 3, smallest: float = 1e6, steps_seen: float = 16, held: float = 32e6
+) -> Iterator[Finding]:
     """Every step leaves more memory allocated than the one before.
 
     Sees: `Total Allocated` at the ends of recorded steps, rising at least three times in a row to the end of the trace,
     evenly, by a megabyte or more together. The first step doesn't count: it makes what stays. Host and device alike.
+    Without memory events: what torchwhy read at the ends of 16 or more steps, recorded or not, rising in most of them
+    after the first quarter, by 32 MB or more together.
 
     Costs: the program ends when the memory does.
 
@@ -88,12 +93,14 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
     Known problems: a cache that fills up, such as of keys and values, grows the same way. With record_shapes=True the
     profiler itself keeps what torch.func wraps.
     """
+    if not trace.derived(memory_of):
+        for seen in trace.derived(step_memory):
+            yield from _creep_seen(trace, seen, steps_seen, held)
     steps = trace.steps_found
     if len(steps) < rises + 2 or steps[0].inferred:
         return
     for memory in trace.derived(memory_of):
-        held = memory.at_ends(steps[1:])
-        change = np.diff(held)
+        change = np.diff(memory.at_ends(steps[1:]))
         last = len(change) - int(np.flatnonzero(change <= 0)[-1] + 1) if (change <= 0).any() else len(change)
         growth = change[len(change) - last :]
         if last < rises or growth.sum() < smallest or growth.min() < np.median(growth) / 10:
@@ -120,17 +127,56 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
                     rows,
                 ),
             ),
-            cause="Tensors of past steps stay referenced: a list of losses with their graphs, retain_graph=True, "
-            "hooks, or a cache that grows (of keys and values, while text is generated, that is its purpose)."
-            + (_OF_PROFILER if "record_shapes" in trace.info.flags else ""),
-            fix="Append loss.item() or loss.detach() instead of the loss, drop what isn't needed with del, look for "
-            "caches; "
+            cause=_KEPT + (_OF_PROFILER if "record_shapes" in trace.info.flags else ""),
+            fix=_DROP
             + (
                 "tracemalloc and gc.get_objects() show who holds what stays."
                 if memory.kind == CPU
                 else "torch.cuda.memory._record_memory_history shows who allocated what stays."
             ),
         )
+
+
+_KEPT: Final = (
+    "Tensors of past steps stay referenced: a list of losses with their graphs, retain_graph=True, hooks, or a cache "
+    "that grows (of keys and values, while text is generated, that is its purpose)."
+)
+
+_DROP: Final = (
+    "Append loss.item() or loss.detach() instead of the loss, drop what isn't needed with del, look for caches; "
+)
+
+
+def _creep_seen(trace: Trace, memory: StepMemory, least_steps: float, least: float) -> Iterator[Finding]:
+    """The same from what was read between steps, of which other threads and the allocator make a noise."""
+    held = memory.held[len(memory.held) // 4 :]
+    change = np.diff(held)
+    if len(memory.held) < least_steps or held[-1] - held[0] < least:
+        return
+    usual = float(np.median(change))
+    if usual <= 0 or np.mean(change > usual / 2) < _MOSTLY or held[-1] - held[0] < _MOSTLY * usual * len(change):
+        return
+    first, last = memory.steps[len(memory.held) // 4], memory.steps[-1]
+    yield Finding(
+        title=f"{memory.name} holds {size_text(usual)} more after each step: {size_text(int(held[-1] - held[0]))} in "
+        f"{len(change)} steps",
+        severity="medium",
+        confidence="medium",
+        window=trace.window,
+        evidence=(
+            Evidence(
+                "memory at the ends of steps",
+                len(held),
+                note=f"{size_text(int(held[0]))} after step {first}, {size_text(int(held[-1]))} after step {last}",
+            ),
+        ),
+        cause=_KEPT,
+        fix=f"{_DROP}record with memory (torchwhy profile --memory) to see which operators make it.",
+    )
+
+
+_MOSTLY: Final = 0.8
+"""Of the steps, and of their median growth: so much at least."""
 
 
 @rule("C14", "fragmentation", source="reserved but unused memory at the peak, 30% as in gpuprof", frees="nothing")

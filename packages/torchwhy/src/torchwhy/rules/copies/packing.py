@@ -65,7 +65,7 @@ def many_tiny_copies(
         return
     count = sum(map(len, found))
     yield Finding(
-        title=f"{count} small copies in {len(found)} runs take {percent(part)} of the time while nothing is computed",
+        title=f"{count} small copies one after another take {percent(part)} of the time while nothing is computed",
         confidence="medium",
         stretches=alone,
         window=trace.window,

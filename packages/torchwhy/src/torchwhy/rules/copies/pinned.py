@@ -69,8 +69,8 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
         each = " per step" if trace.steps_found else ""
         saved, stretches = _pinned(trace, copies, chosen)
         yield Finding(
-            title=f"{size_text(per_step)}{each} go {text} unpinned memory, {percent(part)} of the time with nothing "
-            "else running",
+            title=f"Copies {text} unpinned memory take {percent(part)} of the time with nothing else running: "
+            f"{size_text(per_step)}{each}",
             confidence="high",
             time_us=saved / 1000,
             stretches=stretches,

@@ -63,8 +63,8 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     first = first[trace.step_of(first) == 0]
     usual = len(first) * len(steady) <= 1.5 * len(rows)  # else most of them are those of a first step
     yield Finding(
-        title=f"{len(rows) / len(steady):,.1f} calls per step get memory or free it, {percent(spent / length)} of the "
-        "step",
+        title=f"Getting memory and freeing it takes {percent(spent / length)} of a step: "
+        f"{len(rows) / len(steady):,.1f} calls per step",
         confidence="high",
         stretches=trace.when(np.concatenate((first, rows)) if usual else rows),
         window=trace.window,

@@ -121,7 +121,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     if not share <= part < dataloader_wait.in_force["share"]:
         return
     yield Finding(
-        title=f"The DataLoader has no workers; its {percent(part)} of the time overlaps with nothing",
+        title=f"Making batches takes {percent(part)} of the time, while nothing else runs",
         severity="info",
         confidence="high",
         stretches=lost,

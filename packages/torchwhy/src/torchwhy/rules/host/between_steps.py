@@ -75,7 +75,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         return
     longest = int(np.argmax(lost.lengths))
     rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))
-    idle = ", the device idle" if trace.has_gpu else ""
+    idle = " and the device has no work" if trace.has_gpu else ""
     house = bool(trace.events.are(HOUSEKEEPING, rows).any())
     calls = main_calls(trace, lost)
     inner = trace.has_stacks and len(rows) > 0 and 2 * int(times[0]) >= lost.total
@@ -83,7 +83,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         calls = rows[:1]
     if len(lost) == len(steps) == 1 and lost.starts[0] == steps[0].start and not len(rows) and not len(calls):
         return  # the recording begins with it: it may be the profiler's start
-    where = f"; longest stretch {duration_ns(lost.lengths.max())}"
+    where = f"; the longest stretch is {duration_ns(lost.lengths.max())}"
     at_stake = lost
     if len(calls):
         called = trace.events.times_of(calls)
@@ -94,7 +94,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         name = name if len(name) <= LONG_NAME else ".".join(name.split(".")[-2:])
         where = f", {percent(part)} of that in {name}"
     yield Finding(
-        title=shortened(f"{percent(usual.share)} of the time the program computes nothing{idle}{where}", 120),
+        title=shortened(f"For {percent(usual.share)} of the time the program computes nothing{idle}{where}", 120),
         confidence="medium",
         stretches=at_stake,
         window=usual.window,

@@ -83,7 +83,7 @@ def cpu_copies(
         time_us=part * window.us,
         window=window,
         evidence=by_shape(trace, chosen, times),
-        cause=f"{percent(share_asked)} of that time is asked for by {asked}."
+        cause=f"{asked} asks for them: {percent(share_asked)} of their time."
         if asked
         else "Tensors are converted or brought into another layout.",
         fix=_HALVES

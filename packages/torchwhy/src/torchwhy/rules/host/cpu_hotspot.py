@@ -94,7 +94,9 @@ def cpu_hotspot(
         time_us=whole * window.us,
         window=window,
         evidence=by_shape(trace, same, times),
-        cause="Heavy arithmetic, which is what the program is for." if heavy else "It isn't heavy arithmetic.",
+        cause="Heavy arithmetic, which is what the program is for."
+        if heavy
+        else "It is neither a matrix product nor a convolution.",
         fix=fix,
         linked=True,
         stretches=taken,
@@ -144,7 +146,7 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
         if trace.events.are(MAKE_TENSOR, rows[:1])[0]:
             advice.append("make the tensor once, before the loop, or a smaller one")
         elif not trace.events.any_of(REGION):
-            advice.append("torch.compile where its neighbours are elementwise too and can be computed with it")
+            advice.append("where it is elementwise, torch.compile computes it together with its neighbours")
     if not advice:
         advice.append("call it less often, or on less data")
     text = "; ".join(advice)

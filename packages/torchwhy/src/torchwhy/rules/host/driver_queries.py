@@ -54,7 +54,7 @@ def runtime_query_noise(
     part = asked / max(work, 1)
     each = len(rows) / launches
     yield Finding(
-        title=f"{each:.1f} driver queries per launch, {percent(part)} of the time in runtime calls{place}",
+        title=f"Queries of the driver take {percent(part)} of the time in runtime calls: {each:.1f} per launch{place}",
         severity="info",
         confidence="high",
         stretches=trace.when(rows),

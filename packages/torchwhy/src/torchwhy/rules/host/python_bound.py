@@ -139,8 +139,8 @@ def _in_stretches(
         else ""
     )
     return Finding(
-        title=f"{percent(share)} of the time passes in Python between operators, {inside}{len(long_)} times "
-        f"{duration_ns(float(np.median(long_.lengths)))} (median)",
+        title=f"{percent(share)} of the time passes in Python between operators, {inside}in "
+        f"{counted(len(long_), 'stretch', 'stretches')} of {duration_ns(float(np.median(long_.lengths)))} (median)",
         confidence="medium",
         stretches=usual.when,
         window=usual.window,

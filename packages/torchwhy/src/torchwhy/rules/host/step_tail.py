@@ -99,8 +99,8 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
         )
     if outside:
         return (
-            f"{percent(1 - explained / excess)} of it lies outside of any operator: Python, files, garbage collection, "
-            "or waiting.",
+            f"{percent(1 - explained / excess)} of the extra time lies outside of any operator: Python, files, garbage "
+            "collection, or waiting.",
             "Log, save and collect garbage in fewer steps or in another thread; record_function shows which code it "
             "is.",
             False,

@@ -22,7 +22,7 @@ from torchwhy.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ, SIZE_BY_
 from torchwhy.trace.meaning.runtime import COPY_CALL, EVENT_SYNCHRONIZE, WAIT_FOR_DEVICE
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import counted, percent
 
 __all__ = ["explicit_sync"]
 
@@ -124,9 +124,9 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: Intervals, r
     inside = f" in {owner}" if owner else ""
     steps = len(trace.steps_found)
     per_step = f", {len(rows) / steps:.1f} per step," if 0 < steps <= len(rows) else ""
-    idle = f"leave it idle {percent(part)} of the time"
+    idle = f"{'leaves' if len(rows) == 1 else 'leave'} it idle {percent(part)} of the time"
     return Finding(
-        title=f"{len(rows):,} waits for the device{inside}{per_step} {idle}"[:120],
+        title=f"{counted(len(rows), 'wait')} for the device{inside}{per_step} {idle}"[:120],
         confidence="high",
         stretches=(trace.events.times_of(rows) | _around(trace, rows, reason)).clip(window.start, window.end),
         window=window,

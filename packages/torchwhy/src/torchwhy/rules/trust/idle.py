@@ -54,7 +54,7 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         if int(when.ends[-1]) == window.end
         else ""
     )
-    elsewhere = f"; of the rest {percent(1 - busy / rest)} is idle" if rest > 0 else ""
+    elsewhere = f"; {percent(1 - busy / rest)} of the rest is idle" if rest > 0 else ""
     queued = trace.derived(work_queued) & when
     host = when - queued
     rows, times = (
@@ -62,7 +62,8 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     )
     cause = _cause(host, queued)
     yield Finding(
-        title=f"One gap of {duration_ns(when.total)}{place} is {percent(part)} of {time_of(trace, window)}{elsewhere}",
+        title=f"One gap of {duration_ns(when.total)}{place} takes {percent(part)} of "
+        f"{time_of(trace, window)}{elsewhere}",
         severity="info",
         confidence="high",
         stretches=when,

@@ -214,7 +214,7 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
         return
     part = len(lost) / len(launches)
     yield Finding(
-        title=f"{len(lost):,} of {len(launches):,} kernel launches ({percent(part)}) have no kernel in the trace",
+        title=f"The kernels of {len(lost):,} of {len(launches):,} launches ({percent(part)}) aren't in the trace",
         severity="high" if part >= wrong else "low",
         confidence="high",
         window=trace.window,
@@ -294,7 +294,7 @@ def _inferred(trace: Trace) -> Finding:
 def _alone(trace: Trace, rows: Int32) -> Finding:
     """The finding where device work has no launch, for another reason than its age."""
     every = len(rows) == len(trace.links.work)
-    which = f"None of the {len(rows):,} pieces" if every else f"{len(rows):,} of {len(trace.links.work):,} pieces"
+    which = f"all {len(rows):,}" if every else f"{len(rows):,} of {len(trace.links.work):,}"
     if every:
         cause = "The host's calls weren't recorded, or carry no ids: nothing ties device work to operators."
         fix = "Record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]."
@@ -302,7 +302,7 @@ def _alone(trace: Trace, rows: Int32) -> Finding:
         cause = "They run all through the recording, so their launches were lost or carry no ids."
         fix = "They are counted as busy time, and belong to no operator. A newer PyTorch loses fewer."
     return Finding(
-        title=f"{which} of device work {'has its' if every else 'have no'} launch in the trace",
+        title=f"The launches of {which} pieces of device work aren't in the trace",
         severity="info",
         confidence="high",
         window=trace.window,

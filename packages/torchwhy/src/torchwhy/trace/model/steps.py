@@ -9,6 +9,7 @@ import numpy as np
 
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import STEP, mark_of, step_number
+from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.serving import SERVER_STEP, phase
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.infer_steps import Span, infer_spans
@@ -77,7 +78,7 @@ def main_phase(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 def find_steps(events: Events, tree: Tree, links: Links) -> tuple[Step, ...]:
     """Return the steps in order of time; none where nothing repeats for sure."""
-    announced = _distinct(events, events.of(STEP)) or _of_server(events)
+    announced = _without_end(events, _distinct(events, events.of(STEP))) or _of_server(events)
     if announced:
         spans = [
             Span(events.named(row), row, int(events.lane[row]), int(events.ts[row]), int(events.end[row]))
@@ -101,6 +102,13 @@ def _distinct(events: Events, rows: Int32) -> list[int]:
             best[key] = row
     found = sorted(best.values(), key=lambda row: (int(events.ts[row]), -int(events.dur[row])))
     return _one_after_another(events, found)
+
+
+def _without_end(events: Events, rows: list[int]) -> list[int]:
+    """Leave out a last step that calls nothing: the loop was over when `step()` began it."""
+    calls = np.sort(events.ts[events.rows(Kind.OPERATOR, Kind.RUNTIME)])
+    counts = np.searchsorted(calls, events.end[rows]) - np.searchsorted(calls, events.ts[rows])
+    return rows[:-1] if len(rows) > 1 and not counts[-1] and counts[:-1].all() else rows
 
 
 def _of_server(events: Events) -> list[int]:
