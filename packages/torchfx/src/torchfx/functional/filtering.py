@@ -205,7 +205,7 @@ def _numbers(values: Coefficients) -> Numbers | None:
         array = values.numpy()
     elif isinstance(values, np.ndarray):
         array = values
-    elif isinstance(values, (list, tuple)) and all(type(value) in {int, float} for value in values):
+    elif isinstance(values, (list, tuple)) and all(isinstance(value, (int, float)) for value in values):
         array = np.array(values)
     else:
         return None
