@@ -47,6 +47,8 @@ NOTES = (
     "other; the high-passes are a Butterworth filter and a windowed sinc, both equalizers have a low shelf, five bells "
     "and a high shelf, the noise is white; the deviation is that of the ratio of signal to noise",
     "pitch: librosa's defaults; the deviation is that of a chord's partials, in cents",
+    "sosfiltfilt, filtfilt and lfilter are torchfx.functional's against SciPy's of the same name, on the same float32 "
+    "samples and one thread, coefficients given as arrays",
     "lfilter is called once per filter, sosfilt once with all sections, oaconvolve once with all taps convolved "
     "beforehand",
 )

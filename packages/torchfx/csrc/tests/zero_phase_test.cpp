@@ -162,7 +162,8 @@ void lfilter_is_the_transposed_direct_form() {
                 for (int64_t t = 0; t < samples; ++t) signal.push_back(x(c, t));
                 transfer.run(signal, {before.begin() + 4 * c, before.begin() + 4 * (c + 1)});
                 Real off = 0;
-                for (int64_t t = 0; t < samples; ++t) off = std::max(off, std::fabs(y(c, t) - signal[static_cast<std::size_t>(t)]));
+                for (int64_t t = 0; t < samples; ++t)
+                    off = std::max(off, std::fabs(y(c, t) - signal[static_cast<std::size_t>(t)]));
                 expect(off <= (sizeof(Sample) == 4 ? 2e-7L : 1e-9L) * peak(signal), "the outputs are the recursion's");
             }
             x.values[static_cast<std::size_t>((channels - 1) * samples + 2000)] = std::numeric_limits<Sample>::infinity();

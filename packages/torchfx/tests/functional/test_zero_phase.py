@@ -124,6 +124,18 @@ def test_a_filter_per_example_and_gradients(rng):
     assert gradcheck(lambda sos, x: F.sosfiltfilt(sos, x, padlen=4), (sos[0, 0].clone().requires_grad_(), short))
 
 
+def test_vectorised_and_without_values_it_does_the_same(rng):
+    x = torch.from_numpy(rng.standard_normal((2, 3, 60)))
+    b, a = (torch.tensor(each) for each in signal.butter(4, 0.2))
+    for function, given in ((F.sosfiltfilt, (torch.tensor(SOS),)), (F.filtfilt, (b, a))):
+        expected = function(*given, x)
+        assert torch.allclose(torch.func.vmap(function, (*(None for _ in given), 0))(*given, x), expected, atol=1e-12)
+        pairs = [torch.stack([each, each]) for each in given]
+        found = torch.func.vmap(function, (*(0 for _ in given), None))(*pairs, x)
+        assert torch.allclose(found[1], expected, atol=1e-12)
+        assert function(*given, x.to("meta")).shape == x.shape
+
+
 def test_zero_phase_is_what_it_says():
     x = torch.zeros(401, dtype=torch.float64)
     x[200] = 1

@@ -131,7 +131,7 @@ def test_no_file_waits_for_the_disk(tmp_path, monkeypatch):
 
 
 def test_scipys_functions_with_known_coefficients_are_a_few_dozen_calls(wave):
-    """Making a transfer function of its coefficients takes 150 us, of those kept by their values 1 us."""
+    """Transfer functions are kept by the values of their coefficients: finding one costs few calls, making one many."""
     b, a = signal.butter(4, 0.1)
     sos = torch.from_numpy(signal.butter(4, 0.1, output="sos"))
     assert len(python_calls(lambda: fx.functional.lfilter(b, a, wave.ys))) <= 20

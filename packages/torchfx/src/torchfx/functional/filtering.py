@@ -185,7 +185,7 @@ class Transfer(NamedTuple):
 def transfer_function(b: Coefficients, a: Coefficients, x: Tensor) -> Transfer:
     """Return a transfer function for a signal; that of the same numbers is kept.
 
-    Making one takes longer than filtering a short signal: 150 us.
+    Making one takes 25 us, more than filtering a short signal; finding it 1 us.
     """
     if x.is_cpu and not torch.compiler.is_dynamo_compiling() and is_native(x):
         above, below = _numbers(b), _numbers(a)
@@ -205,7 +205,7 @@ def _numbers(values: Coefficients) -> Numbers | None:
         array = values.numpy()
     elif isinstance(values, np.ndarray):
         array = values
-    elif isinstance(values, (list, tuple)) and all(type(value) in {int, float} for value in values):
+    elif isinstance(values, (list, tuple)) and all(isinstance(value, (int, float)) for value in values):
         array = np.array(values)
     else:
         return None
