@@ -5,7 +5,7 @@ python benchmark/trace_bench.py my.pt.trace.json.gz --megabytes 174 --rounds 3
 
 The given trace is repeated, with later times and other ids, up to the size asked for. Every contender reads that file
 in processes of its own, on one core, in turns; what is not installed is left out. Times are those of the read alone,
-peak memory is the whole process's.
+peak memory is the whole process's. "torchwhy explain" reads, asks the rules and describes, as the command does.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ CONTENDERS = {
     "torchwhy load": (
         "from torchwhy import load",
         "result = load(path); events = len(result)",
+    ),
+    "torchwhy explain": (
+        "from torchwhy.loading.read import read_trace\nfrom torchwhy.report.trace_report import describe\n"
+        "from torchwhy.rules.diagnose import diagnose\nfrom torchwhy.trace.model.trace import Trace",
+        "trace = read_trace(path, Trace); result = describe(trace, diagnose(trace), ''); events = len(trace)",
     ),
     "torchwhy scan, Python": (
         "import os; os.environ['TORCHWHY_NATIVE'] = '0'\nfrom torchwhy.trace.file.scanning import scan",

@@ -13,7 +13,7 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.kernels import Kernels, kernels_of
 from torchwhy.trace.derived.shapes import elements, shapes
-from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.file.columns import Flags, Int32, Int64, numbered_together
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.arithmetic import ELEMENTWISE, FOREACH
 from torchwhy.trace.meaning.kernels import MEMORY_BOUND, KernelName
@@ -67,9 +67,10 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
         return
     launch = trace.links.maker_of(kernels.rows)
     fusable = kernels.that(_fusable) & ~_updates(trace, launch) & (kernels.spent >= shortest)
+    if not fusable.any():
+        return
     step = np.where(launch >= 0, trace.step_of(np.maximum(launch, 0)), -1)
-    places = np.stack((devices_of(events, kernels.rows), streams_of(events, kernels.rows), step))
-    place = np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)
+    _, place = numbered_together(devices_of(events, kernels.rows), streams_of(events, kernels.rows), step)
     order = np.argsort(place, kind="stable")
     call, size = _calls(trace, kernels, order)
     inside, run = _runs(fusable[order], place[order], call, size, length)
@@ -110,9 +111,10 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     order = np.lexsort((events.ts[rows], trace.calls.parent[rows], events.lane[rows]))
     rows = rows[order]
     chosen = events.are(ELEMENTWISE, rows) & (_sizes(trace, rows) >= elements_at_least)
+    if not chosen.any():
+        return
     beside = events.lane[rows].astype(np.int64) * 2**32 + trace.calls.parent[rows]
-    call = np.stack((events.name[rows], events.text_ids("Input Dims", rows)))
-    which = np.unique(call, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    _, which = numbered_together(events.name[rows], events.text_ids("Input Dims", rows))
     inside, run = _runs(chosen, beside, which, _sizes(trace, rows), length)
     if not inside.any():
         return
@@ -172,8 +174,7 @@ def _calls(trace: Trace, kernels: Kernels, order: Int64) -> tuple[Int64, Int64]:
     dims, size = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
     dims[known], size[known] = events.text_ids("Input Dims", operator[known]), _sizes(trace, operator[known])
     caller = np.where(known, events.name[np.maximum(operator, 0)], -1)
-    call = np.unique(np.stack((events.name[rows], caller, dims)), axis=1, return_inverse=True)[1]
-    return call.reshape(-1).astype(np.int64), size
+    return numbered_together(events.name[rows], caller, dims)[1], size
 
 
 def _runs(chosen: Flags, group: Int64, call: Int64, size: Int64, length: float) -> tuple[Flags, Int64]:

@@ -15,7 +15,7 @@ from torchwhy.trace.derived.forward_pass import ForwardPass, backward_of, forwar
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.shapes import Shape
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.columns import Int32, numbered_together
 from torchwhy.trace.meaning.operators import HEAVY, PICK
 from torchwhy.trace.meaning.tensors import CONCATENATE
 from torchwhy.trace.model.intervals import Intervals
@@ -87,10 +87,12 @@ def one_by_one(trace: Trace, *, rounds: int = 4, short_us: float = 100.0, share:
 
 def _joined(trace: Trace, program: ForwardPass) -> Iterator[_Rounds]:
     events, rows = trace.events, program.rows
-    key = np.unique(np.stack((events.name[rows], events.text_ids("Input Dims", rows))), axis=1, return_inverse=True)[1]
-    key = key.reshape(-1)
+    joins = np.flatnonzero(events.are(CONCATENATE, rows)).tolist()
+    if not joins:
+        return
+    _, key = numbered_together(events.name[rows], events.text_ids("Input Dims", rows))
     heavy, picks = (np.concatenate(([0], np.cumsum(events.are(meaning, rows)))) for meaning in (HEAVY, PICK))
-    for i in np.flatnonzero(events.are(CONCATENATE, rows)).tolist():
+    for i in joins:
         lists = program.lists[i]
         if not lists or len(set(lists[0])) != 1:
             continue

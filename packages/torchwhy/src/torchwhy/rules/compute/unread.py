@@ -88,6 +88,8 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.08) -> I
 def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
     events, rows = trace.events, program.rows
     sorts, slices, rowwise = (events.are(meaning, rows) for meaning in (SORT, SLICE | DIAGONAL, ROWWISE))
+    if not slices.any():
+        return []
     diagonals = events.are(DIAGONAL, rows)
     readers: defaultdict[tuple[int, Shape], list[int]] = defaultdict(list)
     makers: defaultdict[tuple[int, Shape], list[int]] = defaultdict(list)

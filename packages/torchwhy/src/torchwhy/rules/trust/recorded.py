@@ -249,7 +249,10 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     """
     links, events = trace.links, trace.events
     work, early = links.work, links.before_recording
-    alone = np.setdiff1d(work[links.launch < 0], early)
+    unknown = np.zeros(len(events), np.bool_)
+    unknown[work[links.launch < 0]] = True
+    unknown[early] = False
+    alone = np.flatnonzero(unknown).astype(np.int32)
     known = work[links.launch >= 0]
     if links.inferred.any():
         yield _inferred(trace)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -31,7 +34,7 @@ class Names:
         self._foreign = np.array([place for place, name in enumerate(self._names) if not name.isascii()], np.int32)
         searched = [name if name.isascii() else "" for name in self._names]
         self._all = "\n".join(searched).lower()
-        self._starts = np.cumsum([0, *(len(name) + 1 for name in searched)])
+        self._starts = array("q", accumulate((len(name) + 1 for name in searched), initial=0))
         self._with: dict[str, Int32] = {}
 
     def matching(self, pattern: str) -> list[int]:
@@ -51,8 +54,8 @@ class Names:
         if text not in self._with:
             found, at = [], self._all.find(text)
             while at >= 0:
-                place = int(np.searchsorted(self._starts, at, "right"))
+                place = bisect_right(self._starts, at)
                 found.append(place - 1)
-                at = self._all.find(text, int(self._starts[place]))
+                at = self._all.find(text, self._starts[place])
             self._with[text] = np.array(found, np.int32)
         return self._with[text]

@@ -135,11 +135,12 @@ def _with_device(spans: list[Span], events: Events, links: Links, *, inferred: b
     times = events.ts[links.launch[launched]]
     order = np.argsort(times, kind="stable")
     times, ends = times[order], events.end[links.work[launched]][order]
-    steps = []
-    first, behind = (
-        np.searchsorted(times, [getattr(span, side) for span in spans]).tolist() for side in ("start", "end")
+    bounds = np.array([(span.start, span.end) for span in spans], np.int64).reshape(-1, 2)
+    places = np.searchsorted(times, bounds)
+    # The latest end from each step's first place to behind its last; of steps that launched nothing it isn't used.
+    latest = np.maximum.reduceat(np.append(ends, 0), places.reshape(-1))[::2] if len(spans) else ends[:0]
+    last = np.where(places[:, 0] < places[:, 1], np.maximum(latest, bounds[:, 1]), bounds[:, 1]).tolist()
+    return tuple(
+        Step(span.name, span.row, span.lane, span.start, span.end, device_end, inferred)
+        for span, device_end in zip(spans, last, strict=True)
     )
-    for span, low, high in zip(spans, first, behind, strict=True):
-        device_end = max(span.end, int(ends[low:high].max())) if high > low else span.end
-        steps.append(Step(span.name, span.row, span.lane, span.start, span.end, device_end, inferred))
-    return tuple(steps)

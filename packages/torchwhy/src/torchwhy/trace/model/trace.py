@@ -122,11 +122,17 @@ class Trace:
         if self.has_stacks:
             kind = self.events.kind
             return [self.name(above) for above in self.frames.ancestors(row) if kind[above] == Kind.PYTHON]
-        for above in (row, *self.calls.ancestors(row)):  # the 2021 format writes them as an argument
-            text = self.events.text("Call stack", above)
-            if text:
-                return [frame.strip() for frame in text.split(";") if frame.strip()]
-        return []
+        if not self.events.has("Call stack"):  # the 2021 format writes them as an argument
+            return []
+        text = self.events.text("Call stack", row) or self.events.text("Call stack", int(self._stack_told[row])) or ""
+        return [frame.strip() for frame in text.split(";") if frame.strip()]
+
+    @cached_property
+    def _stack_told(self) -> Int32:
+        """For each call the innermost one around it, itself included, that has its stack as an argument; or -1."""
+        argument, wanted = self.events.arguments["Call stack"], np.zeros(len(self.events), np.bool_)
+        wanted[argument.rows] = np.array([bool(text) for text in self.events.texts])[argument.values]
+        return self.calls.nearest(wanted)
 
     def operator(self, row: int) -> int:
         """The innermost operator around a host event, itself included, or -1."""

@@ -28,7 +28,7 @@ PATTERNS = [
     VIEW.pattern,
     LAUNCH.pattern,
 ]
-words = "cuda hip Malloc Async aten:: mm softmax ab cd ef fg gh ij xyz LAUNCH kernel KERNEL loss Backward bwd _ 7 view a b c"
+words = "cuda Malloc Async aten:: mm softmax ab cd ef fg gh ij xyz LAUNCH KERNEL loss Backward bwd _ 7 view a b c"
 piece = st.sampled_from([*words.split(), " ", "\n", "\u017f", "\u212a"])
 name = st.lists(piece, max_size=5).map("".join) | st.text(string.printable, max_size=8)
 
