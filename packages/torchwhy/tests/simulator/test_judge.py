@@ -34,7 +34,7 @@ def test_times_at_stake_are_what_is_saved(judged):
 def test_nothing_is_at_stake_where_nothing_is_saved(judged):
     free = [each for one in judged for each in one.faults if each.most < FREE]
     claimed = [each for each in free if each.stake > SLACK]
-    assert len(claimed) <= 0.05 * len(free), claimed
+    assert len(claimed) <= 0.1 * len(free), claimed
 
 
 def test_the_order_of_findings_is_that_of_savings(judged):

@@ -52,7 +52,11 @@ def logged_numbers(trace: Trace, *, per_step: int = 20, share: float = 0.05) -> 
     rows, reads = _rounds(trace, program.rows, program.shapes)
     if len(reads) < per_step * len(np.unique(trace.step_of(reads))) or len(np.unique(trace.step_of(reads))) < 2:
         return
-    spans = Intervals.union(events.ts[rows[:, 0]], events.end[rows[:, 1]])
+    # Where the next number follows, Python's part of the loop lies between.
+    begins, ends = events.ts[rows[:, 0]], events.end[rows[:, 1]]
+    place = np.searchsorted(events.ts[program.rows], np.stack((begins, events.ts[rows[:, 1]])))
+    follows = (place[0, 1:] == place[1, :-1] + 1) & (begins[1:] - ends[:-1] <= ends[:-1] - begins[:-1])
+    spans = Intervals.union(begins, np.append(np.where(follows, begins[1:], ends[:-1]), ends[-1:]))
     spans = spans - trace.derived(tensor_loops).spans - trace.derived(tensor_texts).spans
     spans = spans.clip(window.start, window.end)
     part = window.share(at_stake(trace, spans))

@@ -147,7 +147,7 @@ class Replay:
         """
         begins = np.concatenate(([start], ends[:-1]))
         until = device(ends)
-        longest = until - device(begins)
+        longest: Int64 = until - device(begins)
         if self.host_end < 0:
             return longest
         longest = np.maximum(longest, host(waits) - host(begins))
