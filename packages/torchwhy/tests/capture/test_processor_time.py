@@ -1,5 +1,6 @@
 """A thread's time is divided into running and waiting, whatever else the machine does."""
 
+import threading
 import time
 
 import pytest
@@ -34,3 +35,13 @@ def test_running_and_waiting_make_up_the_time_of_a_thread_that_never_rests():
         spent = mark.since()
         missing.append(spent.wall_us - spent.cpu_us - spent.waited_us)
     assert abs(min(missing, key=abs)) < 5000
+
+
+def test_another_thread_reads_the_time_of_the_thread_that_made_the_mark():
+    mark, found = ProcessorMark(), []
+    spin(0.05)
+    thread = threading.Thread(target=lambda: found.append(mark.since()))
+    thread.start()
+    thread.join()
+    assert found[0].cpu_us >= 50_000
+    assert found[0].waited_us is None

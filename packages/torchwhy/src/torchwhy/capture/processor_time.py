@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,16 +41,19 @@ class ProcessorMark:
 
     def __init__(self) -> None:
         """Read them."""
+        self._thread = threading.get_ident()
         self._wall_ns, self._cpu_ns, self._waited_ns = time.perf_counter_ns(), time.thread_time_ns(), _waited_ns()
 
     def since(self) -> ProcessorTime:
-        """Return what they have counted; to be called in the same thread."""
+        """Return what they have counted. Called in another thread, it doesn't know how long this one waited."""
         torch: Any = sys.modules.get("torch")
-        waited = _waited_ns()
+        here = threading.get_ident() == self._thread
+        waited = _waited_ns() if here else None
+        cpu_ns = time.thread_time_ns() if here else time.clock_gettime_ns(time.pthread_getcpuclockid(self._thread))
         known = waited is not None and self._waited_ns is not None
         return ProcessorTime(
             wall_us=(time.perf_counter_ns() - self._wall_ns) / 1000,
-            cpu_us=(time.thread_time_ns() - self._cpu_ns) / 1000,
+            cpu_us=(cpu_ns - self._cpu_ns) / 1000,
             waited_us=(waited - self._waited_ns) / 1000 if known else None,  # type: ignore[operator]
             load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
             cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,

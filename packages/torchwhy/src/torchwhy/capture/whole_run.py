@@ -79,7 +79,7 @@ class WholeRun:
         self._cut = ""
         self._over = False
         self.has_threads = False  # whether all threads are recorded now, or have been
-        self._ending = threading.Lock()  # held while another thread ends what all threads do
+        self._ending = threading.RLock()  # held while another thread ends what all threads do
         self._beginning = 0  # windows of what the main thread did before it started others, where that is little
         self._cancel: list[Callable[[], None]] = []
 

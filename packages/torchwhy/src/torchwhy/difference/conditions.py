@@ -88,7 +88,7 @@ def _recording(a: Side, b: Side) -> Iterator[str]:
 def _steps(a: Side, b: Side) -> Iterator[str]:
     found = [side.rounds for side in (a, b)]
     if all(rounds.are_steps for rounds in found) and found[0].kind != found[1].kind:
-        yield f"A step of A is a {found[0].kind}, of B a {found[1].kind}: they needn't mean the same."
+        yield f"Steps of A are: {found[0].kind}; steps of B: {found[1].kind}. They needn't mean the same."
     for which, rounds in zip("AB", found, strict=True):
         if drift := drift_of(rounds.host):
             half = f"{duration(drift[0] / 1000)} in the first half, {duration(drift[1] / 1000)} in the second"

@@ -42,4 +42,5 @@ def _may_work(thread: threading.Thread) -> bool:
         return True
     function = getattr(thread, "_target", None) or type(thread).run
     file = getattr(getattr(function, "__code__", None), "co_filename", "")
-    return not file.startswith(_LIBRARIES) and not getattr(function, "__module__", "").startswith("torchwhy.")
+    module = getattr(function, "__module__", None) or ""
+    return not file.startswith(_LIBRARIES) and not module.startswith("torchwhy.")
