@@ -22,7 +22,8 @@ QUALITIES = {"HQ": 126.0, "VHQ": 176.0}
 PASSBAND = 0.913
 """Where the pass band ends, as a part of half the lower rate; the stop band begins at half the lower rate."""
 
-CACHED = 16
+CACHED, FEW_PHASES, FEW_CACHED = 16, 256, 128
+"""How many low-passes are kept, and how many of those with few phases: 0.4 MB each at most, many for drawn speeds."""
 
 
 def resampling_reach(up: int, down: int, quality: str) -> int:
@@ -53,8 +54,11 @@ def resampling_taps(up: int, down: int, quality: str) -> Tensor:
     "resampling_taps(int up, int down, str quality) -> Tensor",
     shape=lambda up, down, quality: (up, 2 * resampling_reach(up, down, quality) // up + 1),
 )
-@lru_cache(CACHED)
 def _taps(up: int, down: int, quality: str) -> Coefficients:
+    return (_kept_long if max(up, down) <= FEW_PHASES else _kept)(up, down, quality)
+
+
+def _designed(up: int, down: int, quality: str) -> Coefficients:
     from scipy import special
 
     reach = resampling_reach(up, down, quality)
@@ -66,6 +70,9 @@ def _taps(up: int, down: int, quality: str) -> Coefficients:
     taps = np.sinc(offsets * middle) * special.i0(beta * np.sqrt(inside)) * (inside > 0)
     phases = (taps * (up / taps.sum())).reshape(-1, up).T
     return np.ascontiguousarray(phases)
+
+
+_kept, _kept_long = lru_cache(CACHED)(_designed), lru_cache(FEW_CACHED)(_designed)
 
 
 def sinc_reach(up: int, down: int, zeros: int, rolloff: float) -> int:
