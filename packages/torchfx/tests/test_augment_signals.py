@@ -121,6 +121,21 @@ def test_they_stand_among_others(folder, name):
     assert wave.fs == FS
 
 
+@pytest.mark.parametrize("name", ["shift", "crop", "background", "rooms", "codec", "packets"])
+def test_they_follow_the_rate_of_a_wave(folder, name):
+    """Also those that work at another rate inside, as GSM does, and files of another rate."""
+    x = noise(12, 2, 2000) / 8
+    given, following = cases(folder)[name], cases(folder)[name]
+    following.fs = None
+    drawn = given.draw(12)
+    with fx.sample_rate(FS):
+        assert torch.equal(following.run(x, drawn), given.run(x, drawn))
+    with pytest.raises(SampleRateError, match="has no sample rate"):
+        following.run(x, drawn)
+    with fx.sample_rate(8000), pytest.raises(SampleRateError, match="was built for fs=16000 Hz"):
+        given.run(x, drawn)
+
+
 def test_shift_moves_by_whole_samples():
     x = torch.arange(1.0, 7.0).expand(4, 1, 6)
     moved = Shift(choice([0.0]), fs=1)

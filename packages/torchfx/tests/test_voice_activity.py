@@ -123,3 +123,6 @@ def test_misuse_is_said(call, message):
     detector.process(torch.zeros(2, 100))
     with pytest.raises(ArgumentError, match=r"block must have the leading dimensions of the first, \(2,\), got"):
         detector.process(torch.zeros(3, 100))
+    with pytest.raises(ArgumentError, match="block must be finite, got NaN or infinite samples"):
+        detector.process(torch.full((2, 1000), torch.nan))
+    assert detector.process(torch.zeros(2, 1000)).shape[-1] > 0  # as if the lost block had never been there

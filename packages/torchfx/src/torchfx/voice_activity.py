@@ -35,7 +35,7 @@ from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, SampleRateError
 from torchfx.functional.filtering import lfilter
 from torchfx.intervals import Interval
-from torchfx.tensors import check_signal
+from torchfx.tensors import check_signal, is_readable
 
 __all__ = ["Detector", "intervals", "probabilities"]
 
@@ -196,7 +196,7 @@ class Detector:
             (..., frames), perhaps none.
 
         Raises:
-            ArgumentError: other leading dimensions.
+            ArgumentError: other leading dimensions, samples that are not finite.
         """
         block = check_signal(block).detach()
         leading = tuple(block.shape[:-1])
@@ -213,8 +213,8 @@ class Detector:
                 f"block must have the leading dimensions of the first, {self._leading}, got the shape "
                 f"{tuple(block.shape)}"
             )
-        self._heard += block.shape[-1]
         self._state = self._followed(self._state, rows)
+        self._heard += block.shape[-1]
         return self._known(0)
 
     def finish(self) -> Tensor:
@@ -243,7 +243,6 @@ class Detector:
         rest = samples[..., count * hop :].clone()
         if not count:
             return state._replace(samples=rest)
-        self._framed += count
         frames = samples.unfold(-1, width, hop) * self._window.to(x)
         spectra = torch.fft.rfft(frames, 2 * (len(self._bands) - 1))
         powers = (spectra.real.square() + spectra.imag.square()) @ self._bands.to(x)
@@ -254,7 +253,10 @@ class Detector:
             start, before = SMOOTHING * powers[..., :1].double(), powers[..., :1].expand(-1, -1, AROUND)
             memory = powers.new_full((*powers.shape[:-1], MEMORY - 1), least)
         smoothed, after = lfilter([1 - SMOOTHING], [1.0, -SMOOTHING], powers, zi=start)
-        unsettled = max(0, SETTLING - (self._framed - count))
+        if is_readable(after) and not bool(torch.isfinite(after).all()):  # the recursion forgets no NaN
+            raise ArgumentError("block must be finite, got NaN or infinite samples")
+        unsettled = max(0, SETTLING - self._framed)
+        self._framed += count
         fresh = -smoothed
         fresh[..., : min(count, unsettled)] = least
         memory = torch.cat([memory, fresh], dim=-1)

@@ -82,7 +82,7 @@ class Recordings:
         found, rate = audio_io.load(self.paths[index])
         found = found.float()
         if rate != fs:
-            found = Resample(fs, fs=rate)(found)
+            found = Resample(fs).whole(found, rate)
         with self._lock:
             self._kept[key] = found
             while self._kept and self.size() > self.memory_mib * MIB:

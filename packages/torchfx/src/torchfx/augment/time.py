@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from torchfx._ops.operator import is_direct
 from torchfx.augment.augmentation import Augmentation, Distribution, Drawn, extremes_of, values_of
 from torchfx.checks import finite_number, number_text
 from torchfx.core.processor import Processor
@@ -125,7 +126,11 @@ class Shift(Augmentation):
             return x
         if not self.wrap:
             return _parts(x, (-later).tolist(), time)
-        return torch.stack([row.roll(shift, -1) for row, shift in zip(x, (later % time).tolist(), strict=True)])
+        y = torch.empty_like(x)
+        for row, target, shift in zip(*_rows(x, y), (later % time).tolist(), strict=True):
+            target[..., shift:] = row[..., : time - shift]
+            target[..., :shift] = row[..., time - shift :]
+        return y
 
     def extra_repr(self) -> str:
         """Return the time and the probability."""
@@ -166,7 +171,7 @@ class TimeMask(Augmentation):
             return x
         starts = (drawn["place"] * (time - lengths + 1)).long()
         y = x.clone()
-        for row, start, length in zip(y, starts.tolist(), lengths.tolist(), strict=True):
+        for row, start, length in zip(*_rows(y), starts.tolist(), lengths.tolist(), strict=True):
             row[..., start : start + length] = 0.0
         return y
 
@@ -275,10 +280,20 @@ def _uniform(examples: int, generator: torch.Generator | None) -> Tensor:
     return torch.rand(examples, generator=generator, dtype=torch.float64)
 
 
+def _rows(*tensors: Tensor) -> tuple[Any, ...]:
+    """Return tensors whose rows are read and written one after the other: where it is the same, as arrays.
+
+    PyTorch would split each copy among its threads, which takes longer than the copy, and far longer on a busy machine.
+    """
+    if all(each.is_cpu and is_direct(each) and not each.requires_grad for each in tensors):
+        return tuple(each.detach().numpy() for each in tensors)
+    return tensors
+
+
 def _parts(x: Tensor, firsts: list[int], length: int) -> Tensor:
     """Return `length` samples of each example (examples, channels, time) from its first one on, silent outside."""
     y = x.new_zeros(*x.shape[:-1], length)
-    for row, target, first in zip(x, y, firsts, strict=True):
+    for row, target, first in zip(*_rows(x, y), firsts, strict=True):
         start, end = max(first, 0), min(first + length, x.shape[-1])
         if start < end:
             target[..., start - first : end - first] = row[..., start:end]

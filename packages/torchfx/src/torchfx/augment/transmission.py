@@ -183,6 +183,6 @@ def _through(x: Tensor, fs: float, codec: str, bitrate: int | None) -> Tensor:
     rate = codec_rate(codec, fs)
     if codec not in ("mp3", "opus", "vorbis"):
         bitrate = None
-    there = x if rate == fs or codec in ("mulaw", "alaw", "vorbis") else Resample(rate, fs=fs)(x)
+    there = x if rate == fs or codec in ("mulaw", "alaw", "vorbis") else Resample(rate).whole(x, fs)
     y = torch.from_numpy(coded(there.numpy(), rate, codec, bitrate))
-    return y if there is x else Resample(fs, fs=rate)(y)[..., : x.shape[-1]]
+    return y if there is x else Resample(fs).whole(y, rate)[..., : x.shape[-1]]

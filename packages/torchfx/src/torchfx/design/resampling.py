@@ -14,16 +14,7 @@ from torchfx.design.operator import design_operator
 if TYPE_CHECKING:
     from torchfx.design.operator import Coefficients
 
-__all__ = [
-    "PASSBAND",
-    "QUALITIES",
-    "kaiser_reach",
-    "low_pass_phases",
-    "resampling_reach",
-    "resampling_taps",
-    "sinc_reach",
-    "sinc_taps",
-]
+__all__ = ["PASSBAND", "QUALITIES", "kaiser_reach", "low_pass_phases", "resampling_reach", "resampling_taps"]
 
 QUALITIES = {"HQ": 126.0, "VHQ": 176.0}
 """What the window is designed for, dB, by the names soxr uses: measured, images and aliases are 1 dB less far down."""
@@ -31,7 +22,8 @@ QUALITIES = {"HQ": 126.0, "VHQ": 176.0}
 PASSBAND = 0.913
 """Where the pass band ends, as a part of half the lower rate; the stop band begins at half the lower rate."""
 
-CACHED = 16
+CACHED, SHORT, SHORT_CACHED = 16, 25_000, 128
+"""How many low-passes are kept, and how many that reach up to so far: 0.4 MB each at most, many for drawn speeds."""
 
 
 def resampling_reach(up: int, down: int, quality: str) -> int:
@@ -71,7 +63,6 @@ def resampling_taps(up: int, down: int, quality: str) -> Tensor:
     "resampling_low_pass(int up, float cutoff, int reach, float attenuation) -> Tensor",
     shape=lambda up, cutoff, reach, attenuation: (up, 2 * reach // up + 1),
 )
-@lru_cache(CACHED)
 def low_pass_phases(up: int, cutoff: float, reach: int, attenuation: float) -> Coefficients:
     """Design a windowed sinc and sort its taps into phases.
 
@@ -84,6 +75,10 @@ def low_pass_phases(up: int, cutoff: float, reach: int, attenuation: float) -> C
     Returns:
         float64, (up, n), with the sum `up`.
     """
+    return (_kept_short if reach <= SHORT else _kept)(up, cutoff, reach, attenuation)
+
+
+def _designed(up: int, cutoff: float, reach: int, attenuation: float) -> Coefficients:
     from scipy import special
 
     steps = np.arange(-reach, 2 * reach // up * up + up - reach)
@@ -94,34 +89,7 @@ def low_pass_phases(up: int, cutoff: float, reach: int, attenuation: float) -> C
     return np.ascontiguousarray(phases)
 
 
-def sinc_reach(up: int, down: int, zeros: int, rolloff: float) -> int:
-    """Return how far the low-pass of `sinc_taps` reaches to each side, as `resampling_reach` does."""
-    return math.ceil(zeros * max(up, down) / rolloff)
+_kept, _kept_long = lru_cache(CACHED)(_designed), lru_cache(FEW_CACHED)(_designed)
 
 
-@design_operator(
-    "sinc_taps(int up, int down, int zeros, float rolloff, float? beta) -> Tensor",
-    shape=lambda up, down, zeros, rolloff, beta: (up, 2 * sinc_reach(up, down, zeros, rolloff) // up + 1),
-)
-@lru_cache(CACHED)
-def sinc_taps(up: int, down: int, zeros: int, rolloff: float, beta: float | None) -> Coefficients:
-    """Design the low-pass of torchaudio's `resample`, in the layout of `resampling_taps`.
-
-    Args:
-        up, down: the ratio of the rates in lowest terms.
-        zeros: of the sinc within the window, on each side.
-        rolloff: the cutoff as a part of half the lower rate.
-        beta: of a Kaiser window; None takes a Hann window.
-    """
-    from scipy import special
-
-    reach = sinc_reach(up, down, zeros, rolloff)
-    lower = min(up, down) * rolloff
-    offsets = np.arange(-reach, 2 * reach // up * up + up - reach) * (lower / (up * down))
-    offsets = np.clip(offsets, -zeros, zeros)
-    if beta is None:
-        window = np.cos(offsets * (math.pi / zeros / 2)) ** 2
-    else:
-        window = special.i0(beta * np.sqrt(1 - (offsets / zeros) ** 2)) / special.i0(beta)
-    taps = np.sinc(offsets) * window * (lower / down)
-    return np.ascontiguousarray(taps.reshape(-1, up).T)
+_kept, _kept_short = lru_cache(CACHED)(_designed), lru_cache(SHORT_CACHED)(_designed)

@@ -22,8 +22,7 @@ from torch import Tensor
 from torchfx import _ops, design
 from torchfx._ops import elementwise
 from torchfx.checks import finite_number, number_text, whole_number
-from torchfx.checks import sample_rate as checked_rate
-from torchfx.design.resampling import sinc_reach, sinc_taps
+from torchfx.design.sinc_resampling import sinc_reach, sinc_taps
 from torchfx.errors import ArgumentError
 from torchfx.functional import filtering
 from torchfx.functional.filtering import fftconvolve
@@ -304,7 +303,8 @@ def resample(
     """
     waveform = check_signal(waveform)
     before, after = (
-        whole_number(name, checked_rate(value), 1) for name, value in (("orig_freq", orig_freq), ("new_freq", new_freq))
+        whole_number(name, int(value) if float(value).is_integer() else value, 1)
+        for name, value in (("orig_freq", orig_freq), ("new_freq", new_freq))
     )
     zeros, rolloff = whole_number("lowpass_filter_width", lowpass_filter_width, 1), finite_number("rolloff", rolloff)
     if not 0 < rolloff <= 1:
