@@ -89,7 +89,4 @@ def _designed(up: int, cutoff: float, reach: int, attenuation: float) -> Coeffic
     return np.ascontiguousarray(phases)
 
 
-_kept, _kept_long = lru_cache(CACHED)(_designed), lru_cache(FEW_CACHED)(_designed)
-
-
 _kept, _kept_short = lru_cache(CACHED)(_designed), lru_cache(SHORT_CACHED)(_designed)
