@@ -346,7 +346,7 @@ def test_a_flac_that_was_cut_is_found_out_from_its_end(tmp_path, kept):
     data = whole.read_bytes()
     cut.write_bytes(data[: int(kept * len(data))])
     assert audio_io.info(whole).frames == 50_000
-    with pytest.raises(AudioFileError, match=r"cannot read .*cut.flac: .*the file was cut or is damaged"):
+    with pytest.raises(AudioFileError, match=r"cannot read .*cut.flac: .*the file was cut or is damaged$"):
         audio_io.info(cut)
 
 

@@ -1,6 +1,7 @@
 """A disk that fills, and inputs that end early: one line is said, nothing half written stays, and inputs are kept."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -81,7 +82,7 @@ def test_a_file_in_its_own_place_is_kept(small_disk):
     ("suffix", "reason"),
     [
         (".wav", "truncated, 480022 of 960000 bytes are missing"),
-        (".flac", "flac decoder lost sync; the file was cut or is damaged"),
+        (".flac", "(flac decoder lost sync; )?the file was cut or is damaged"),
         (".aiff", "trunc"),
     ],
 )
@@ -93,6 +94,6 @@ def test_an_input_that_ends_early_is_said(tmp_path, noise, command, suffix, reas
     path.write_bytes(whole[: len(whole) // 2])
     words = [word.format(path, tmp_path / "out.wav", tmp_path / "parts", ".wav") for word in COMMANDS[command]]
     line = said(words, tmp_path)
-    assert line.startswith(f"error: cannot read {path}: {reason}")
+    assert re.match(rf"error: cannot read {re.escape(str(path))}: {reason}", line)
     assert not (tmp_path / "out.wav").exists()
     assert not list(tmp_path.glob(".torchfx-*"))

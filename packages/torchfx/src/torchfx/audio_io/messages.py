@@ -34,8 +34,10 @@ def file_errors(verb: str, name: str) -> Iterator[None]:
         text = " ".join(text.split()).rstrip(".").removeprefix("Error : ")
         if text in {"", "System error"}:
             text = "the system refused" + ("; is the disk full?" if verb == "write" else "")
-        if text in {"flac decoder lost sync", "Internal psf_fseek() failed"}:
+        if text == "flac decoder lost sync":
             text += "; the file was cut or is damaged"
+        if text == "Internal psf_fseek() failed":
+            text = "the file was cut or is damaged"
         raise AudioFileError(f"cannot {verb} {name}: {text}") from error
 
 

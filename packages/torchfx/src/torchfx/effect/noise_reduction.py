@@ -99,7 +99,10 @@ class NoiseReduction(Processor):
         if noise is None:
             first, stop, _ = self._inside(x.time, count).indices(count)
             stretches = [(each, min(stop, each + at_once)) for each in range(first, stop, at_once)]
-            quiet = _quietest(torch.cat([heard(*each)[1].sum(-1) for each in stretches], dim=-1))
+            sums = torch.empty(*x.shape[:-1], stop - first, dtype=dtype)  # kept small parts would scatter the memory
+            for begin, end in stretches:
+                sums[..., begin - first : end - first] = heard(begin, end)[1].sum(-1)
+            quiet = _quietest(sums)
             is_quiet = torch.zeros(*x.shape[:-1], stop - first, dtype=torch.float64).scatter(-1, quiet, 1.0)
             total = torch.zeros(*x.shape[:-1], n // 2 + 1, dtype=torch.float64)
             for begin, end in stretches:

@@ -122,7 +122,12 @@ class PitchShift(Processor):
     semitones: float = number(
         default=0.0, low=-36.0, high=36.0, draws=(-12.0, 12.0), doc="how far up; negative ones down", learnable=False
     )
-    method: str = choice(METHODS, default="phase_vocoder", draws=("phase_vocoder",), doc=METHOD_DOC)
+    method: str = choice(
+        METHODS,
+        default="phase_vocoder",
+        draws=("phase_vocoder",),
+        doc=f"{METHOD_DOC}; wsola needs a whole file in memory",
+    )
     n_fft: int = count(default=4096, low=256, high=65_536, draws=(256, 256), doc=N_FFT_DOC)
 
     def check_parameters(self) -> None:
