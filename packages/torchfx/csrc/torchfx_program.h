@@ -22,8 +22,8 @@ extern "C" {
 //   type  integer; real, a double by its bits; buffer, the number of one more buffer that the step reads, of the source's
 //         dtype; or what an address points to: float64, int64, or samples, of the dtype of the source
 //   role  setting; constant, memory that the step reads; state, memory that it also changes; optional_constant and
-//         optional_state, which may be NULL where the size, or the prose here, allows it; optional_resting_state, which may be NULL
-//         for rest where the step runs once, of which nothing is kept
+//         optional_state, which may be NULL where the size, or the prose here, allows it; optional_resting_state, which
+//         may be NULL for rest where the step runs once, and of which nothing is kept then
 //   size  elements at the address, in terms of other fields and of `channels`, those of the signal; `unchecked`, where
 //         fields do not give it; `1` for values
 //
@@ -93,7 +93,7 @@ extern "C" {
     field(sos_rows, integer, setting, 1)                                          \
     field(sos_repeat, integer, setting, 1)                                        \
     field(length, integer, setting, 1)                                            \
-    field(held, float64, optional_resting_state, channels / inputs * length)               \
+    field(held, float64, optional_resting_state, channels / inputs * length)      \
     field(state, float64, optional_resting_state, sections * (channels / inputs) * lines * 2)
 
 // As in torchfx_dynamics_forward, for groups of `linked` channels side by side. The key is the first of a group's channels

@@ -245,14 +245,17 @@ class LTIStep(Step):
             return _ops.parallel_iir_forward(x, system.sos)[0]
         if system.taps is not None:
             return _ops.fir_forward(x, system.taps)[0]
-        if not isinstance(system.gain, Tensor) and x.is_cpu and _runs_native(x):
-            program = self._program
-            if program is None or not program.serves(x):
-                program = Program(tuple(x.shape[:-1]), x.dtype)
-                program.finish(program.gain(0, system.gain), 0)
-                self._program = program  # finished: other threads may see it
+        program = self._program
+        if program is not None and _may_run(program, x):
             return program.run(x)
-        return _scaled(x, system.gain)
+        if lacks_float64(x):
+            return through_cpu(self.run, x)
+        if isinstance(system.gain, Tensor) or not _may_have_program(x):
+            return _scaled(x, system.gain)
+        program = Program(tuple(x.shape[:-1]), x.dtype)
+        program.finish(program.gain(0, system.gain), 0)
+        self._program = program  # finished: other threads may see it
+        return program.run(x)
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
         """Return the state of rest: delay line, the response's state, the cascade's state, as far as there are such."""
@@ -391,7 +394,7 @@ class CausalStep(Step):
         self.operator = type(module).step.__qualname__
         self.latency = module.latency_samples(rate)
         self.is_constant = False
-        self._program: Program | None = None
+        self._program: Program | None = None  # kept, for signals like the last one
         self._size: int | None = None
         self.measures = module.kind == "measured"
         if self.measures:
@@ -402,27 +405,27 @@ class CausalStep(Step):
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest, aligned with its input."""
-        if self.is_constant and x.is_cpu and _runs_native(x):
-            program = self._program
-            if program is None or not program.serves(x):
-                program = self._program = self._from_rest(x)
-            if program is not None:
-                return program.run(x)
-        return CausalStep(self.module._now(), self.rate, self.name).run_with_these(x)
-
-    def run_with_these(self, x: Tensor) -> Tensor:
-        """Do the same where nobody assigns parameters to the processor meanwhile."""
+        program = self._program
+        if program is not None and _may_run(program, x):
+            return program.run(x)
         if lacks_float64(x):
-            return through_cpu(self.run_with_these, x)
+            return through_cpu(self.run, x)
+        y, program = CausalStep(self.module._now(), self.rate, self.name)._run_with_these(x)
+        if self.is_constant:
+            self._program = program
+        return y
+
+    def _run_with_these(self, x: Tensor) -> tuple[Tensor, Program | None]:
+        """Do the same where nobody assigns parameters to the processor meanwhile; return the program that did, too."""
         module, rate, time = self.module, self.rate, x.shape[-1]
         shape = tuple(x.shape[:-1])
         module.output_shape(shape)  # raises where parameters hold values for other examples
         found = module.whole(x, rate)
         if found is not None:
-            return found
+            return found, None
         program = self._from_rest(x)
         if program is not None:
-            return program.run(x)
+            return program.run(x), program
         state = module.init_state(shape, rate, x.dtype, x.device)
         if self.measures:
             state = module.measure(x, state, rate)
@@ -430,7 +433,7 @@ class CausalStep(Step):
         if later:
             x = pad(x, (0, resampled_length(later, down, up)))
         y = module.step(x, state, rate)[0]
-        return y[..., later : later + resampled_length(time, up, down)] if later else y
+        return y[..., later : later + resampled_length(time, up, down)] if later else y, None
 
     def _from_rest(self, x: Tensor) -> Program | None:
         """Return the processor's native steps for signals like x; None where PyTorch has to run.
@@ -439,7 +442,7 @@ class CausalStep(Step):
         """
         module, rate = self.module, self.rate
         shape = tuple(x.shape[:-1])
-        if not (x.is_cpu and _runs_native(x)) or self.measures or module.has_whole or 0 in shape:
+        if not _may_have_program(x) or self.measures or module.has_whole or 0 in shape:
             return None
         if module.output_shape(shape) != shape or module.output_rate(rate) != rate:
             return None
@@ -930,11 +933,18 @@ def wait_of(steps: Sequence[Step], shape: tuple[int, ...], rate: float | None) -
     return found
 
 
+def _may_have_program(x: Tensor) -> bool:
+    """Return whether a native program may run on a whole signal: nothing records its gradient or follows operators."""
+    return not torch.compiler.is_compiling() and native.library is not None and _runs_native(x)
+
+
+def _may_run(program: Program, x: Tensor) -> bool:
+    """Return the same for a program that there is already; while compiling, there is none."""
+    return _runs_native(x) and program.serves(x)
+
+
 def _runs_native(x: Tensor) -> bool:
-    """Return whether native steps may run on a signal on the CPU from rest: nothing records its gradient."""
-    if torch.compiler.is_compiling() or native.library is None:
-        return False
-    return is_native(x) and not (x.requires_grad and torch.is_grad_enabled())
+    return x.is_cpu and is_native(x) and not (x.requires_grad and torch.is_grad_enabled())
 
 
 def _scaled(x: Tensor, gain: float | Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -117,7 +117,9 @@ class Runner:
         for first, running in self._programs.items():
             running.program.finish(results[first])
         only = self._programs.get(0)
-        self._only = only if only is not None and only.end == len(self.steps) else None
+        self._only: Callable[[Tensor], Tensor] | None = None  # what runs all steps, where one program does
+        if only is not None and only.end == len(self.steps):
+            self._only = only.run if isinstance(self.steps[-1], LateStep) else only.program.run
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
         """Process a block (..., time), from the step `first` on; the state goes on.
@@ -126,7 +128,7 @@ class Runner:
         """
         native_here = x.is_cpu and is_native(x)
         if native_here and self._only is not None and first == 0:
-            return self._only.run(x)
+            return self._only(x)
         running = self._programs if native_here else {}
         if not native_here:
             self._settle()
