@@ -159,3 +159,24 @@ def test_a_side_is_made_from_its_own_specification():
 def test_specifications_of_no_filter_raise(cls, arguments, message):
     with pytest.raises(ArgumentError, match=message):
         cls.from_specification(*arguments)
+
+
+@pytest.mark.parametrize("order", [32, 47, 64])
+@pytest.mark.parametrize(
+    ("cutoff", "btype"),
+    [(50, "lowpass"), (1000, "lowpass"), (8000, "highpass"), ((300, 3400), "bandpass"), ((300, 3400), "bandstop")],
+)
+@pytest.mark.parametrize("ripple", [0.5, 3.0])
+def test_high_orders_filter_as_they_are_designed(generator, cutoff, btype, order, ripple):
+    """Their sections are ordered so that none takes away what another one gives back, and with it the rounding."""
+    module = fx.filter.Chebyshev1(cutoff, order, ripple, btype=btype, fs=48_000)
+    x = torch.randn(1, 24_000, generator=generator)
+    rounded, exact = module(x).double(), module(x.double())
+    assert float((rounded - exact).abs().max()) < 1e-7 * float(exact.abs().max())
+    shifted = torch.from_numpy(signal.sosfilt(module.sos.numpy(), x.double().numpy()))
+    assert float((shifted - exact).abs().max()) < 1e-6 * float(exact.abs().max())
+
+
+def test_a_gain_that_no_normal_number_holds_is_refused():
+    with pytest.raises(ArgumentError, match=r"order 100 .* make a filter that float64 cannot hold"):
+        _ = fx.filter.Chebyshev1((100, 120), 100, btype="bandpass", fs=48_000).sos

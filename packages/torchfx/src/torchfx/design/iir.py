@@ -44,6 +44,9 @@ Cutoff = float | Sequence[float] | Tensor
 BAND_TYPES = ("lowpass", "highpass", "bandpass", "bandstop")
 BESSEL_NORMS = ("phase", "delay", "mag")
 MOST_RIPPLE = 3000.0  # dB; float64 holds no larger one's power
+LEAST_GAIN = 1e-290
+"""Of a filter's first section, which has the whole gain: samples times it are still normal numbers."""
+
 MOST_ORDER = 1000  # float64 holds filters of some 100 poles at best
 MOST_BESSEL = 50  # SciPy finds no poles for some higher orders
 CACHED = 1024  # designs remembered: a stream asks twice for each
@@ -199,7 +202,7 @@ def _remembered(
         rows = sections(edges, fs, prototype(family, order, parameters, high), high)
     except (ArithmeticError, ValueError, MemoryError):
         rows = []
-    if rows and rows[0][0] and all(abs(a2) < 1 and abs(a1) < 1 + a2 for *_, a1, a2 in rows):
+    if rows and abs(rows[0][0]) > LEAST_GAIN and all(abs(a2) < 1 and abs(a1) < 1 + a2 for *_, a1, a2 in rows):
         return np.array(rows)
     shown = " and ".join(f"{number_text(edge)} Hz" for edge in edges)
     # A low edge needs poles next to 1, an edge near fs/2 poles next to -1.
