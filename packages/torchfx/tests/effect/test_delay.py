@@ -142,3 +142,13 @@ def test_a_loop_without_delay_is_refused():
         Delay(0.1, feedback=1.0)
     with pytest.raises(ArgumentError, match=r"x must have 1 or 2 channels, .* for PingPongDelay, got 3"):
         PingPongDelay(fs=FS)(torch.zeros(3, 9))
+
+
+@pytest.mark.parametrize("cls", [Delay, PingPongDelay])
+@pytest.mark.parametrize("time", ["601s", "100:00:00", "28800001 samples", "8/1"])
+def test_delays_have_an_end(cls, time):
+    """They would keep as many samples."""
+    with pytest.raises(ArgumentError, match=r"time must be at most 600 s, got .*, which is \d+"):
+        cls(time, bpm=3.0, feedback=0.5, fs=48_000)
+    with fx.sample_rate(48_000), pytest.raises(ArgumentError, match=r"time must be at most 600 s"):
+        cls(time, bpm=3.0)(torch.zeros(2, 10))

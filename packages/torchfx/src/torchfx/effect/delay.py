@@ -17,6 +17,9 @@ from torchfx.plan.lti import cascade
 
 __all__ = ["Delay", "PingPongDelay"]
 
+LONGEST_S = 600
+"""Of a delay: all of it is kept in memory."""
+
 
 class FeedbackDelay(DelayNetwork):
     """What delays with feedback have in common: their parameters, the delay in samples, the filter in their loop."""
@@ -42,9 +45,17 @@ class FeedbackDelay(DelayNetwork):
         """Return `bpm`, unless the time is a note's length."""
         return () if isinstance(self.time, str) and "/" in self.time else ("bpm",)
 
+    def any_samples(self, rate: float) -> int:
+        """Return the delay."""
+        found = duration_samples(self.time, rate, self.bpm)
+        if found > LONGEST_S * rate:
+            shown = self.declarations["time"].show(self.time)
+            raise ArgumentError(f"time must be at most {LONGEST_S} s, got {shown}, which is {found / rate:.6g} s")
+        return found
+
     def samples(self, rate: float) -> int:
         """Return the delay, at least a sample."""
-        found = duration_samples(self.time, rate, self.bpm)
+        found = self.any_samples(rate)
         if found < 1:
             shown = self.declarations["time"].show(self.time)
             raise ArgumentError(f"time must be at least a sample where there is feedback or a mix, got {shown}")
@@ -87,7 +98,7 @@ class Delay(FeedbackDelay):
         """Return the delay where it is nothing else."""
         if isinstance(self.feedback, Tensor) or isinstance(self.mix, Tensor) or self.feedback != 0 or self.mix != 1:
             return None
-        return LTI(delay=duration_samples(self.time, rate, self.bpm))
+        return LTI(delay=self.any_samples(rate))
 
     def network(self, channels: int, rate: Any) -> Network:
         """Return one line that feeds itself."""
