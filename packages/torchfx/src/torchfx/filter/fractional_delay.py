@@ -18,8 +18,11 @@ __all__ = ["FractionalDelay"]
 REACH = 16
 """Samples to each side that an output between two samples is made of."""
 
-LONGEST, MOST_TAPS = 1e8, 1_000_000
-"""Samples: of a delay that is a number, and of one that is a tensor, which has as many taps."""
+LONGEST = 1e8
+"""Of a delay that is a number, in samples."""
+
+MOST_TAPS = 1_000_000
+"""Of a delay that is a tensor: as many as samples."""
 
 BETA = 10.0
 """Of the Kaiser window: 100 dB."""
