@@ -109,6 +109,29 @@ def test_ping_pong_alternates():
     assert np.allclose(y.numpy(), expected, rtol=0, atol=1e-15)
 
 
+@pytest.mark.parametrize("stereo", [False, True])
+@pytest.mark.parametrize("cross_feed", [0.0, 0.3, 0.5, 1.0])
+def test_cross_feed_is_the_part_of_a_repetition_that_changes_sides(cross_feed, stereo):
+    x = torch.stack([impulse(41), 3 * impulse(41)])
+    y = PingPongDelay("5 samples", feedback=0.8, mix=0.4, cross_feed=cross_feed, stereo=stereo, fs=FS)(x)
+    expected = np.zeros((2, 41))
+    expected[:, 0] = 0.6, 1.8
+    sides = np.array([1.0, 3.0] if stereo else [2.0, 0.0])
+    for k in range(1, 9):
+        expected[:, 5 * k] = 0.4 * sides
+        sides = 0.8 * ((1 - cross_feed) * sides + cross_feed * sides[::-1])
+    assert np.allclose(y.numpy(), expected, rtol=0, atol=1e-15)
+
+
+def test_sides_without_cross_feed_are_two_delays(generator):
+    x = torch.randn(2, 900, generator=generator, dtype=torch.float64)
+    apart = PingPongDelay("13 samples", feedback=0.7, mix=0.5, cross_feed=0.0, stereo=True, high_cut=5000.0, fs=FS)(x)
+    both = Delay("13 samples", feedback=0.7, mix=0.5, high_cut=5000.0, fs=FS)
+    torch.testing.assert_close(apart, both(x), rtol=0, atol=1e-14)
+    mono = PingPongDelay("13 samples", feedback=0.7, mix=0.5, cross_feed=0.2, stereo=True, fs=FS)(x[0])
+    torch.testing.assert_close(mono[0], mono[1], rtol=0, atol=1e-14)
+
+
 def test_parameters_of_examples_are_their_own(generator):
     x, feedback = torch.randn(2, 2, 500, generator=generator), torch.tensor([[0.2], [0.7]])
     for effect in (Delay, PingPongDelay):
@@ -142,3 +165,13 @@ def test_a_loop_without_delay_is_refused():
         Delay(0.1, feedback=1.0)
     with pytest.raises(ArgumentError, match=r"x must have 1 or 2 channels, .* for PingPongDelay, got 3"):
         PingPongDelay(fs=FS)(torch.zeros(3, 9))
+
+
+@pytest.mark.parametrize("cls", [Delay, PingPongDelay])
+@pytest.mark.parametrize("time", ["601s", "100:00:00", "28800001 samples", "8/1"])
+def test_delays_have_an_end(cls, time):
+    """They would keep as many samples."""
+    with pytest.raises(ArgumentError, match=r"time must be at most 600 s, got .*, which is \d+"):
+        cls(time, bpm=3.0, feedback=0.5, fs=48_000)
+    with fx.sample_rate(48_000), pytest.raises(ArgumentError, match=r"time must be at most 600 s"):
+        cls(time, bpm=3.0)(torch.zeros(2, 10))

@@ -178,5 +178,5 @@ def test_high_orders_filter_as_they_are_designed(generator, cutoff, btype, order
 
 
 def test_a_gain_that_no_normal_number_holds_is_refused():
-    with pytest.raises(ArgumentError, match="order 100 .* make a filter that float64 cannot hold"):
+    with pytest.raises(ArgumentError, match=r"order 100 .* make a filter that float64 cannot hold"):
         _ = fx.filter.Chebyshev1((100, 120), 100, btype="bandpass", fs=48_000).sos

@@ -10,6 +10,7 @@ from scipy import signal
 from oracle import deviation
 from torchfx.errors import ArgumentError
 from torchfx.filter import Comb, DCBlocker, Deemphasis, OnePole, Preemphasis
+from torchfx.rate import sample_rate
 from torchfx.realtime import Stream
 
 FS = 48_000
@@ -72,3 +73,12 @@ def test_a_comb_streams_in_blocks_of_any_length(rng):
 def test_bad_parameters_raise(made, message):
     with pytest.raises(ArgumentError, match=message):
         made()
+
+
+def test_a_comb_s_period_has_an_end():
+    """It would keep 48e9 samples."""
+    with pytest.raises(ArgumentError, match=r"cutoff must be at least fs / 1000000 = 0\.048 Hz, got 1e-06"):
+        Comb(1e-6, fs=48_000)
+    with sample_rate(48_000), pytest.raises(ArgumentError, match=r"cutoff must be at least fs / 1000000"):
+        Comb(0.047)(torch.zeros(10))
+    assert Comb(0.048, fs=48_000)(torch.ones(10)).shape == (10,)

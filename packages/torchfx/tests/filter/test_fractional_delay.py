@@ -39,7 +39,21 @@ def test_a_delay_is_learned():
 
 
 def test_misuse():
-    with pytest.raises(ArgumentError, match=r"delay must lie in \[15, inf\), got 3"):
+    with pytest.raises(ArgumentError, match=r"delay must lie in \[15, 100000000\], got 3"):
         FractionalDelay(3.0)
     with pytest.raises(ArgumentError, match=r"delay must lie in \[15, max_delay\] = \[15, 64\], got 100"):
         FractionalDelay(torch.tensor([20.0, 100.0]))
+
+
+def test_a_long_delay_needs_no_taps_for_its_whole_samples():
+    module = FractionalDelay(5e7 + 0.5)
+    system = module.lti(None)
+    assert system.taps.shape[-1] == 32
+    assert system.delay == 50_000_000 - 15
+    torch.testing.assert_close(system.taps, FractionalDelay(20.5).b[5:], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["delay", "max_delay"])
+def test_delays_have_an_end(name):
+    with pytest.raises(ArgumentError, match=f"{name} must"):
+        FractionalDelay(**{name: 10**9})

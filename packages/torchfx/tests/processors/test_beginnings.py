@@ -63,6 +63,16 @@ def test_what_is_loud_at_once_is_heard_as_the_attack_says(name):
     torch.testing.assert_close(gain, -module.range_db * torch.exp(-times / 0.005), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("detector", ["peak", "rms"])
+@pytest.mark.parametrize("threshold_db", [-190.0, -40.0])
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 10.0, math.inf])
+def test_silence_leaves_the_gain_as_it_begins(ratio, threshold_db, detector):
+    module = Expander(threshold_db, ratio, knee_db=0.0, range_db=200.0, detector=detector, fs=FS)
+    begun = module.init_state((2,), FS, torch.float64)
+    _, after = module.step(torch.zeros(2, FS, dtype=torch.float64), begun, FS)
+    torch.testing.assert_close(after[0], begun[0], rtol=1e-12, atol=1e-8)
+
+
 @pytest.mark.parametrize("cls", [Expander, NoiseGate])
 def test_a_live_program_begins_closed(cls):
     module = cls(threshold_db=-20.0, fs=FS)

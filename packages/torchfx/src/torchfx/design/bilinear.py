@@ -28,9 +28,9 @@ Row = list[Any]
 def sections(edges: Sequence[Any], fs: float, made: Prototype, high: bool) -> list[Row]:
     """Return the sections of a filter.
 
-    The order is the prototype's: a real pole first, then its pairs, and of a band's upper and lower poles the lower ones
-    last. It does not depend on the edges, so that a section stays what it is while they
-    move. Poles have the zeros next to them, and the whole gain is in the first section.
+    The order is the prototype's: a real pole first, then its pairs, and of a band's upper and lower poles the lower
+    ones last. It does not depend on the edges, so that a section stays what it is while they move. Poles have the zeros
+    next to them, and the whole gain is in the first section.
 
     Args:
         edges: Hz, floats or tensors (...); one for a low-pass or high-pass, two for a band.

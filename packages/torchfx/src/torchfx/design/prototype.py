@@ -127,13 +127,13 @@ def _balanced(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """Return pairs in an order in which no part of the cascade is much louder than all of it.
 
     Each place gets the pair with which the largest gain up to it, times the largest one behind it, is least. What is
-    rounded within a cascade is raised by what lies behind: sorted, the pairs of a Chebyshev filter of order 64 first take
-    away 1e16 and then give it back.
+    rounded within a cascade is raised by what lies behind: sorted, the pairs of a Chebyshev filter of order 64 first
+    take away 1e16 and then give it back.
     """
     places = np.concatenate([np.geomspace(1e-3, 1e3, 601), [abs(complex(pair.re, pair.im)) for pair in pairs]])
     square = -(places**2)
     levels = [
-        np.log(abs(pair.factor * (1 if pair.zero is None else square + pair.zero)) + 1e-300)
+        np.log(abs(pair.factor * (np.ones_like(square) if pair.zero is None else square + pair.zero)) + 1e-300)
         - np.log(abs(square - 2j * pair.re * places + pair.re**2 + pair.im**2))
         for pair in pairs
     ]

@@ -11,11 +11,14 @@ from torchfx.design.first_order import dc_blocker, one_pole
 from torchfx.effect.channels import matrix_of, per_example
 from torchfx.effect.delay_network import DelayNetwork, Network
 from torchfx.errors import ArgumentError
-from torchfx.parameters import Value, duration, duration_samples, frequency, number, sample_rate
+from torchfx.parameters import Value, duration, duration_samples, flag, frequency, number, sample_rate
 from torchfx.plan import LTI
 from torchfx.plan.lti import cascade
 
 __all__ = ["Delay", "PingPongDelay"]
+
+LONGEST_S = 600
+"""Of a delay: all of it is kept in memory."""
 
 
 class FeedbackDelay(DelayNetwork):
@@ -42,9 +45,17 @@ class FeedbackDelay(DelayNetwork):
         """Return `bpm`, unless the time is a note's length."""
         return () if isinstance(self.time, str) and "/" in self.time else ("bpm",)
 
+    def any_samples(self, rate: float) -> int:
+        """Return the delay."""
+        found = duration_samples(self.time, rate, self.bpm)
+        if found > LONGEST_S * rate:
+            shown = self.declarations["time"].show(self.time)
+            raise ArgumentError(f"time must be at most {LONGEST_S} s, got {shown}, which is {found / rate:.6g} s")
+        return found
+
     def samples(self, rate: float) -> int:
         """Return the delay, at least a sample."""
-        found = duration_samples(self.time, rate, self.bpm)
+        found = self.any_samples(rate)
         if found < 1:
             shown = self.declarations["time"].show(self.time)
             raise ArgumentError(f"time must be at least a sample where there is feedback or a mix, got {shown}")
@@ -87,7 +98,7 @@ class Delay(FeedbackDelay):
         """Return the delay where it is nothing else."""
         if isinstance(self.feedback, Tensor) or isinstance(self.mix, Tensor) or self.feedback != 0 or self.mix != 1:
             return None
-        return LTI(delay=duration_samples(self.time, rate, self.bpm))
+        return LTI(delay=self.any_samples(rate))
 
     def network(self, channels: int, rate: Any) -> Network:
         """Return one line that feeds itself."""
@@ -109,6 +120,10 @@ class PingPongDelay(FeedbackDelay):
     The first repetition is m as it is; every further one has gone through `low_cut` and `high_cut`, filters of 6 dB per
     octave, once more. Signals have one channel or two; `time` and `bpm` are those of `Delay`.
 
+    With `cross_feed` c below 1, a part 1 - c of each repetition stays on its side: 0.5 brings both sides together, and
+    with 0 the sides don't hear each other. With `stereo`, each channel begins on its own side, not their mean on the
+    left.
+
     Examples:
         >>> import torch
         >>> PingPongDelay("1 samples", feedback=0.5, mix=1.0, fs=48_000)(torch.tensor([1.0, 0.0, 0.0, 0.0]))
@@ -120,6 +135,8 @@ class PingPongDelay(FeedbackDelay):
         default=0.5, low=-1.0, high=1.0, open_low=True, open_high=True, doc="gain of a repetition over the one before"
     )
     mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the repetitions alone")
+    cross_feed: Value = number(default=1.0, low=0.0, high=1.0, doc="the part of a repetition that changes sides")
+    stereo: bool = flag(default=False, doc="whether each channel begins on its own side, one alone on both")
 
     def outputs(self, channels: int) -> int:
         """Return 2."""
@@ -131,13 +148,17 @@ class PingPongDelay(FeedbackDelay):
             raise ArgumentError(
                 f"x must have 1 or 2 channels, shape (..., channels, time), for PingPongDelay, got {channels}"
             )
-        feedback, mix = (per_example(name, getattr(self, name)) for name in ("feedback", "mix"))
+        names = ("feedback", "mix", "cross_feed")
+        feedback, mix, crossing = (per_example(name, getattr(self, name)) for name in names)
         mean, dry = 1 / channels, 1 - mix
         entrance = [[mean] * channels, [0.0] * channels]
+        if self.stereo:
+            entrance = [[1.0], [1.0]] if channels == 1 else [[1.0, 0.0], [0.0, 1.0]]
+        across, along = feedback * crossing, feedback * (1 - crossing)
         system = matrix_of(
             [
-                [0.0, feedback, *entrance[0]],
-                [feedback, 0.0, *entrance[1]],
+                [along, across, *entrance[0]],
+                [across, along, *entrance[1]],
                 [mix, 0.0, *([dry, 0.0] if channels == 2 else [dry])],
                 [0.0, mix, *([0.0, dry] if channels == 2 else [dry])],
             ]

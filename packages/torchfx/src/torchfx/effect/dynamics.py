@@ -71,8 +71,9 @@ class StaticCurve(NamedTuple):
         )
 
     def silent_db(self) -> Value:
-        """Return the gain in dB, without makeup, that silence asks for; it lies below every knee."""
-        asked = self.below * (self.threshold_db - SILENCE_DB)
+        """Return the gain in dB, without makeup, that silence asks for, which lies below the knee."""
+        below = self.threshold_db - SILENCE_DB
+        asked = self.below * (below.clamp(min=0) if isinstance(below, Tensor) else max(below, 0.0))
         if isinstance(asked, Tensor) or isinstance(self.lowest_db, Tensor):
             return torch.maximum(*(torch.as_tensor(each, dtype=torch.float64) for each in (asked, self.lowest_db)))
         return max(asked, self.lowest_db)
@@ -131,13 +132,14 @@ class Dynamics(Processor):
                     f"sidechain must not lag behind its input, got {heard._get_name()} with {plan.latency} samples"
                 )
             inner, shape = plan.init_state(shape, dtype, torch.device(device)), plan.leading(shape)
-        squares = torch.zeros(0, dtype=torch.float64, device=device)
+        curve, squares = self.curve(), torch.zeros(0, dtype=torch.float64, device=device)
         if self.detector == "rms":
+            curve = curve.of_squares()
             if isinstance(self.rms_ms, Tensor):
                 shape = torch.broadcast_shapes(shape, self.rms_ms.shape)
             squares = torch.zeros(1, *shape, 2, dtype=torch.float64, device=device)
         shape = levels_shape(shape, self.link)
-        gain = settings_on(self.curve().silent_db(), torch.device(device))
+        gain = settings_on(curve.silent_db(), torch.device(device))
         return (
             gain.expand(self.broadcast_shape(shape)).clone(),
             torch.zeros(*shape, self.hold_samples(rate), dtype=dtype, device=device),

@@ -9,14 +9,19 @@ import torch
 from torch import Tensor
 
 from torchfx import _ops
+from torchfx.checks import number_text
 from torchfx.core.processor import Processor
 from torchfx.design.biquad import checked, section
+from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, choice, frequency, number, sample_rate
 from torchfx.plan import Handover, State
 from torchfx.plan.handover import Move, memory_samples
 from torchfx.tensors import settings_on
 
 __all__ = ["Comb"]
+
+LONGEST_PERIOD = 1_000_000
+"""In samples: 20 s at 48 kHz."""
 
 
 class Comb(Processor):
@@ -92,8 +97,19 @@ class Comb(Processor):
         waiting = period * memory_samples(self._section(rate), rate / period)
         return Handover((Move(0) if same and old[0].shape == new[0].shape else None,), waiting)
 
+    def check_parameters(self) -> None:
+        """Raise where the period is too long."""
+        if self.fs is not None:
+            self._period(self.fs)
+
     def _period(self, rate: float) -> int:
-        return round(rate / self.cutoff)
+        period = rate / self.cutoff
+        if period > LONGEST_PERIOD:
+            raise ArgumentError(
+                f"cutoff must be at least fs / {LONGEST_PERIOD} = {number_text(rate / LONGEST_PERIOD)} Hz, "
+                f"got {number_text(self.cutoff)}"
+            )
+        return round(period)
 
     def _section(self, rate: float) -> Tensor:
         """Return the filter of each interleaved signal (S. J. Orfanidis, Introduction to Signal Processing, 1996)."""

@@ -18,6 +18,12 @@ __all__ = ["FractionalDelay"]
 REACH = 16
 """Samples to each side that an output between two samples is made of."""
 
+LONGEST = 1e8
+"""Of a delay that is a number, in samples."""
+
+MOST_TAPS = 1_000_000
+"""Of a delay that is a tensor: as many as samples."""
+
 BETA = 10.0
 """Of the Kaiser window: 100 dB."""
 
@@ -36,8 +42,12 @@ class FractionalDelay(DesignedResponse):
         True
     """
 
-    delay: Value = number(default=20.5, doc="in samples; none below 15 is causal", low=REACH - 1.0, draws=(15.0, 60.0))
-    max_delay: int = count(default=64, doc="in samples, of a delay that is a tensor", low=REACH, draws=(61, 80))
+    delay: Value = number(
+        default=20.5, doc="in samples; none below 15 is causal", low=REACH - 1.0, high=LONGEST, draws=(15.0, 60.0)
+    )
+    max_delay: int = count(
+        default=64, doc="in samples, of a delay that is a tensor", low=REACH, high=MOST_TAPS, draws=(61, 80)
+    )
 
     def check_parameters(self) -> None:
         """Raise where a tensor's delays reach beyond `max_delay`."""
@@ -51,13 +61,17 @@ class FractionalDelay(DesignedResponse):
     def lti(self, rate: Any) -> LTI:
         """Return whole samples as a delay, the rest as taps; for tensors, all as taps."""
         first = 0 if isinstance(self.delay, Tensor) else math.floor(self.delay) - REACH + 1
-        return LTI(taps=self.design(rate)[..., first:], delay=first)
+        return LTI(taps=self._taps(first), delay=first)
 
     def design(self, rate: Any) -> Tensor:
         """Return the taps, which serve any rate."""
+        return self._taps(0)
+
+    def _taps(self, first: int) -> Tensor:
+        """Return the taps from one on."""
         delay = torch.as_tensor(self.delay, dtype=torch.float64)
         last = self.max_delay + REACH if isinstance(self.delay, Tensor) else math.floor(self.delay) + REACH
-        away = torch.arange(last + 1, dtype=torch.float64, device=delay.device) - delay[..., None]
+        away = torch.arange(first, last + 1, dtype=torch.float64, device=delay.device) - delay[..., None]
         inside = 1 - (away / REACH).square()
         # The root has no slope at 0, where the window ends.
         window = torch.special.i0(BETA * inside.clamp(min=1e-12).sqrt()) / float(torch.special.i0(torch.tensor(BETA)))
