@@ -59,7 +59,8 @@ def plain_numbers(path: Path) -> dict[str, float]:
     kernels: list[Any] = []
     operators: dict[str, Counter[Any]] = {"launches": Counter(), "kernels": Counter()}
     streams = set()
-    steps: dict[str, Decimal] = {}
+    steps: dict[str, Span] = {}
+    calls: list[Decimal] = []  # when operators and calls of the device's API begin
     for event in events:
         if event.get("ph") != "X" or "ts" not in event:
             continue
@@ -75,12 +76,19 @@ def plain_numbers(path: Path) -> dict[str, float]:
                 kernels.append(args.get("correlation"))
                 operators["kernels"][args.get("External id")] += "correlation" not in args
         elif category == "runtime" or category.endswith(("_runtime", "_driver")):
+            calls.append(event["ts"])
             correlations["host"].add(args.get("correlation"))
             if "LaunchKernel" in name or "GraphLaunch" in name or "ModuleLaunch" in name:
                 launches.append(args.get("correlation"))
                 operators["launches"][args.get("External id")] += "correlation" not in args
         elif name.startswith("ProfilerStep#") and category in {"user_annotation", "operator"}:
-            steps[name] = max(duration, steps.get(name, Decimal(0)))
+            steps[name] = max(span, steps.get(name, span), key=lambda each: each[1] - each[0])
+        elif category in {"cpu_op", "operator"}:
+            calls.append(event["ts"])
+    # A step that begins when the loop is over calls nothing.
+    *before, last = sorted(steps.values()) or [(Decimal(0), Decimal(0))]
+    calling = [any(start <= call < end for call in calls) for start, end in (*before, last)]
+    timed = before if before and not calling[-1] and all(calling[:-1]) else list(steps.values())
     # Launches and kernels without correlation belong together where both name the same operator.
     by_operator = operators["launches"] & operators["kernels"]
     linked = sum(count for operator, count in by_operator.items() if operator is not None)
@@ -104,8 +112,8 @@ def plain_numbers(path: Path) -> dict[str, float]:
         "launches": len(launches),
         "launches_without_kernel": sum(c is None or c not in correlations["device"] for c in launches) - linked,
         "kernels_without_launch": sum(c is None or c not in correlations["host"] for c in kernels) - linked,
-        "steps": len(steps),
-        "steps_us": sum(steps.values(), Decimal(0)),
+        "steps": len(timed),
+        "steps_us": sum((end - start for start, end in timed), Decimal(0)),
     }
     return {name: float(value) for name, value in numbers.items()}
 

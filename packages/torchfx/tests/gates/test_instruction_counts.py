@@ -59,7 +59,9 @@ def instructions(workload, name, functions, folder):
 @pytest.mark.parametrize("name", MEASURED)
 def test_instructions_per_sample_stay_within_budget(workload, name, tmp_path):
     samples = (8 if "many" in name else 1) * 65536
-    per_sample = instructions(workload, name, f"torchfx_*{'phase' if 'both ways' in name else 'ward*'}", tmp_path) / samples
+    per_sample = (
+        instructions(workload, name, f"torchfx_*{'phase' if 'both ways' in name else 'ward*'}", tmp_path) / samples
+    )
     assert 0.5 * MEASURED[name] < per_sample < 1.25 * MEASURED[name], f"{per_sample:.2f} instructions per sample"
 
 

@@ -28,6 +28,7 @@ def test_the_window_is_the_steps_with_their_device_work():
     story.step(5, 100, 100)
     story.kernel("k", 250, 50, launch_at=150)
     story.step(6, 200, 20)
+    story.op("aten::within", 205, 5)
     window = story.trace().window
     assert (window.name, window.start, window.end, window.us) == (
         "ProfilerStep#5 to ProfilerStep#6",
