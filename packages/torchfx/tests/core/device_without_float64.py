@@ -1,7 +1,8 @@
 """Signals on a device without float64: processed on the CPU, returned where they were.
 
 PyTorch lets Python serve a device. The one here holds a CPU tensor, refuses float64, and does nothing but copy.
-`test_devices.py` runs these tests in a process of their own: a device has to be there before the first gradient.
+`test_without_float64.py` runs these tests in a process of their own: a device has to be there before the first
+gradient.
 """
 
 import warnings

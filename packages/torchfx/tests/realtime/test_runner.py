@@ -170,3 +170,18 @@ def test_streams_run_the_step_that_a_subclass_writes():
     assert torch.equal(
         fx.realtime.Stream(Muted(lookahead_ms=0.0), 48_000, 1).process(torch.ones(1, 8)), torch.zeros(1, 8)
     )
+
+
+@pytest.mark.parametrize("sizes", [[60], [1] * 60, [7, 50, 3]])
+@pytest.mark.parametrize("true_peak", [False, True])
+def test_steps_that_lag_one_behind_the_other_give_the_whole(sizes, true_peak):
+    chain = fx.FilterChain(
+        Limiter(-20.0, lookahead_ms=0.06, fs=FS, true_peak=true_peak),
+        Limiter(-23.0, lookahead_ms=0.09, fs=FS),
+        fx.filter.HiButterworth(100, fs=FS),
+        Compressor(-30.0, lookahead_ms=0.1, fs=FS),
+    )
+    x = torch.randn(2, 60, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    stream = fx.Stream(chain, FS, 2)
+    y = torch.cat([*(stream.process(block) for block in x.split(sizes, -1)), stream.flush()], -1)
+    torch.testing.assert_close(y[..., stream.latency_samples :], chain(x), rtol=0, atol=1e-12)

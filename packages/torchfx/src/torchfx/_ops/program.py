@@ -494,7 +494,9 @@ class Program:
         self._states = torch.zeros(size, dtype=torch.uint8)
         address = self._states.data_ptr()
         for begin, (place, state) in zip(begins, moved, strict=True):
-            self._states[begin : begin + state.nbytes].copy_(state.reshape(-1).view(torch.uint8))
+            # A single number may have any stride; bytes are seen where it is 1.
+            dense = state.clone(memory_format=torch.contiguous_format).reshape(-1)
+            self._states[begin : begin + state.nbytes].copy_(dense.view(torch.uint8))
             self._words[place] = address + begin
         self.works, self.sums = {}, []
         return address, size

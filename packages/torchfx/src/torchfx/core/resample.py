@@ -182,7 +182,8 @@ class Resample(Processor):
             )
         if max(up, down) > MOST_TERM:
             up, down = Fraction(up, down).limit_denominator(MOST_TERM * down // max(up, down)).as_integer_ratio()
-        return ratio_of(up, down, self.quality)
+        # The compiler does not look into caches.
+        return (ratio_of.__wrapped__ if torch.compiler.is_compiling() else ratio_of)(up, down, self.quality)
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"

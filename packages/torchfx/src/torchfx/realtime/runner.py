@@ -158,9 +158,9 @@ class Runner:
 
     def flush(self) -> Iterator[Tensor]:
         """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
-        self._settle()
         for i, step in enumerate(self.steps):
             if isinstance(step, LateStep):
+                self._settle()  # each time: the steps behind a late one have just gone on
                 silence = self._like.new_zeros(*self._shapes[i], resampled_length(step.latency, *reversed(step.ratio)))
                 with torch.no_grad():
                     y = step.finish(silence, tuple(self._state[self._slices[i]]))
