@@ -106,17 +106,6 @@ extern "C" {
     field(repeat, integer, setting, 1)               \
     field(state, float64, state, channels / linked)
 
-// A transfer function of order >= 1, a[0] being taken for 1. state (channels, order): SciPy's zi.
-#define TORCHFX_FIELDS_lfilter(field)                      \
-    field(order, integer, setting, 1)                      \
-    field(b, float64, constant, b_rows * (order + 1))      \
-    field(b_rows, integer, setting, 1)                     \
-    field(b_repeat, integer, setting, 1)                   \
-    field(a, float64, constant, a_rows * (order + 1))      \
-    field(a_rows, integer, setting, 1)                     \
-    field(a_repeat, integer, setting, 1)                   \
-    field(state, float64, state, channels * order)
-
 // As in torchfx_limiter_forward, for groups as in dynamics, with a window of one sample where peaks is not the source.
 #define TORCHFX_FIELDS_limiter(field)                   \
     field(peaks, buffer, constant, 1)                   \
@@ -246,7 +235,6 @@ extern "C" {
     declare(partitioned)       \
     declare(delay_network)     \
     declare(dynamics)          \
-    declare(lfilter)           \
     declare(limiter)           \
     declare(maximum)           \
     declare(true_peak)         \

@@ -230,44 +230,6 @@ void widen_and_narrow_convert() {
 }
 
 template <class Sample>
-void lfilter_is_the_transposed_direct_form() {
-    const int32_t dtype = dtype_of<Sample>;
-    for (int64_t order : {1, 3, 12, 13})
-        for (int64_t channels : {1, 9}) {
-            const size_t n = static_cast<size_t>(order);
-            const Signal<Sample> x = Signal<Sample>::random(channels, 700, channels == 1 ? 2 : 1);
-            Signal<Sample> y(channels, 700);
-            // Of a, a row for each of three channels in turn.
-            const int64_t rows = channels == 1 ? 1 : 3;
-            const std::vector<double> b = noises(order + 1);
-            std::vector<double> a = noises(rows * (order + 1));
-            for (double& value : a) value /= 2 * static_cast<double>(order);
-            std::vector<double> state = noises(channels * order);
-            const std::vector<double> before = state;
-            Program program = Program(dtype).step(TORCHFX_STEP_lfilter, 0, 1, dtype,
-                                                  {order, address(b), 1, 1, address(a), rows, 1, address(state)});
-            expect(run(program, x, y) == TORCHFX_OK, "lfilter is accepted");
-            double error = 0;
-            for (int64_t c = 0; c < channels; ++c) {
-                const double* row = &a[static_cast<size_t>(c % rows) * (n + 1)];
-                const auto first = before.begin() + c * order;
-                std::vector<long double> z(first, first + order);
-                z.push_back(0);
-                for (int64_t t = 0; t < 700; ++t) {
-                    const long double in = x(c, t), out = b[0] * in + z[0];
-                    for (size_t k = 0; k < n; ++k) z[k] = z[k + 1] + b[k + 1] * in - row[k + 1] * out;
-                    error = std::max(error, std::fabs(static_cast<double>(out) - y(c, t)));
-                }
-                for (size_t k = 0; k < n; ++k)
-                    error = std::max(error, std::fabs(static_cast<double>(z[k]) - state[static_cast<size_t>(c) * n + k]));
-            }
-            expect(error < (sizeof(Sample) == 4 ? 1e-5 : 1e-11), "lfilter is the transposed direct form");
-            a[1] = nan;
-            expect(run(program, x, y) == TORCHFX_NOT_FINITE, "lfilter refuses coefficients that are not finite");
-        }
-}
-
-template <class Sample>
 void sos_and_fir_are_the_recurrence_and_the_sum() {
     const int32_t dtype = dtype_of<Sample>;
     for (int64_t samples : {1, 40, 700}) {
@@ -765,7 +727,6 @@ void every_step_equals_its_definition() {
     add_sums_two_buffers<Sample>();
     crossfade_waits_and_crosses_in_any_blocks<Sample>();
     delay_gives_its_state_first_and_keeps_the_last_inputs<Sample>();
-    lfilter_is_the_transposed_direct_form<Sample>();
     sos_and_fir_are_the_recurrence_and_the_sum<Sample>();
     partitioned_is_the_sum_in_blocks_of_any_size<Sample>();
     dynamics_is_the_operator_for_groups_of_channels<Sample>();

@@ -266,16 +266,6 @@ class Program:
             **self._rows("settings", settings, 1, state.shape), state=state,
         )  # fmt: skip
 
-    def lfilter(self, source: int, b: Tensor, a: Tensor, state: Tensor) -> int:
-        """Append a transfer function, (..., order + 1) each with a0 = 1, with SciPy's zi (..., order)."""
-        check_finite("b", b)
-        check_finite("a", a)
-        rows = {
-            **self._rows("b", b, 1, names=("b_rows", "b_repeat")),
-            **self._rows("a", a, 1, names=("a_rows", "a_repeat")),
-        }
-        return self._append("lfilter", source, order=b.shape[-1] - 1, **rows, state=state)
-
     def limiter(
         self, source: int, settings: Tensor, past: Tensor, state: Tensor, ramp: Tensor, peaks: int | None = None
     ) -> int:
