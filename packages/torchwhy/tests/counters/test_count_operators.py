@@ -100,6 +100,22 @@ def test_views_and_in_place_operators_allocate_nothing():
     assert (c.allocations, c.allocated_bytes) == (0, 0)
 
 
+def test_flops_of_products_and_convolutions_are_counted_by_operator():
+    a, b, images = torch.ones(3, 4), torch.ones(4, 5, requires_grad=True), torch.ones(2, 3, 8, 8)
+    with torchwhy.count() as c:
+        (a @ b).sum().backward()  # the gradient of b is a product, too
+        torch.nn.functional.conv2d(images, torch.ones(6, 3, 3, 3))
+    assert c.flops == {"aten::mm": 2 * (2 * 3 * 4 * 5), "aten::convolution": 2 * (2 * 6 * 6 * 6) * (3 * 3 * 3)}
+    assert c["flops"] == sum(c.flops.values())
+    assert [part.label for part in c.parts("flops")] == ["aten::convolution", "aten::mm"]
+
+
+def test_what_computes_no_products_has_no_flops():
+    with torchwhy.count() as c:
+        torch.ones(3, 4).exp().sum()
+    assert (c.flops, c["flops"]) == ({}, 0)
+
+
 def test_copies_within_the_host_are_counted_with_their_bytes():
     x = torch.ones(100)
     with torchwhy.count() as c:

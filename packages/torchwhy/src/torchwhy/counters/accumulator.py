@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,7 @@ class Tally:
     lines: Counter[tuple[str, Line]] = field(default_factory=Counter)  # of operators, and of kinds of copies
     copies: Counter[str] = field(default_factory=Counter)
     copied_bytes: Counter[str] = field(default_factory=Counter)
+    flops: Counter[str] = field(default_factory=Counter)
     allocations: int = 0
     allocated_bytes: int = 0
 
@@ -39,6 +41,9 @@ class Tally:
         """Count what a call has done, from its arguments and its result."""
         if facts.makes_tensors:
             self._allocated(result)
+        if facts.flops is not None:
+            with suppress(AssertionError, TypeError, ValueError, IndexError):  # arguments that a formula doesn't expect
+                self.flops[facts.name] += facts.flops(*args, **kwargs, out_val=result)
         if facts.moves:
             self._moved(facts.name, args, kwargs, result)
 

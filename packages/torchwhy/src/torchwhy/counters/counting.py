@@ -172,6 +172,7 @@ def _frozen(tally: Tally, mark: CompilerMark, traced: Traced | None, wish: bool 
         copies={kind: CopyTotal(times, tally.copied_bytes[kind]) for kind, times in tally.copies.items()},
         allocations=tally.allocations,
         allocated_bytes=tally.allocated_bytes,
+        flops=dict(tally.flops),
         compilations=len(compiled.frames),
         compiled_before=known_compilations() - len(compiled.frames),
         graph_breaks=(*compiled.graph_breaks, *breaks_in(traced.nested if traced else (), compiled.frames)),

@@ -17,7 +17,7 @@ __all__ = ["Compilation", "CopyTotal", "Counts", "GraphBreak", "Sync"]
 
 _BY_OPERATOR = ("operators", "native_calls")
 _ALWAYS = ("operators", "kernel_launches", "syncs", "copies", "allocations", "graph_breaks", "recompiles")
-_IF_ANY = ("native_calls", "dispatches", "compilations")
+_IF_ANY = ("native_calls", "dispatches", "flops", "compilations")
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ class Counts:
         copies: by kind, `{"HtoD": CopyTotal(times, bytes)}`; HtoH are copies within the host's memory.
         allocations, allocated_bytes: storages of tensors that operators returned, in bytes. Scratch memory inside an
             operator and memory that compiled code takes for itself are not among them.
+        flops: floating-point operations by operator, of those that `torch.utils.flop_counter` knows: matrix products,
+            convolutions, attention; not those inside compiled code.
         compilations, graph_breaks, recompiles: what `torch.compile` did during the count.
         compiled_before: what it had compiled before; None where that is not known.
         kernel_launches: launches on CUDA and ROCm devices; None where they could not be counted, `notes` says why.
@@ -97,6 +99,7 @@ class Counts:
     copies: dict[str, CopyTotal] | None = field(default_factory=dict)
     allocations: int | None = 0
     allocated_bytes: int | None = 0
+    flops: dict[str, int] | None = field(default_factory=dict)
     compilations: int = 0
     compiled_before: int | None = None
     graph_breaks: tuple[GraphBreak, ...] = ()
@@ -116,6 +119,7 @@ class Counts:
             "syncs": None if self.syncs is None else sum(sync.times for sync in self.syncs),
             "copies": _sum(total.times for total in totals.values()),
             "copied_bytes": _sum(total.bytes for total in totals.values()),
+            "flops": None if self.flops is None else sum(self.flops.values()),
             "graph_breaks": sum(found.times for found in self.graph_breaks),
             "recompiles": len(self.recompiles),
             **{f"copies_{kind.lower()}": total.times for kind, total in totals.items()},
@@ -149,6 +153,8 @@ class Counts:
                 for kind, total in sorted((self.copies or {}).items())
                 if "_" not in name or name in ("copied_bytes", f"copies_{kind.lower()}", f"bytes_{kind.lower()}")
             ]
+        if name == "flops":
+            return [Row(key, str(number), self._main_lines(key)) for key, number in _largest(self.flops or {})]
         if name == "syncs":
             found = sorted(self.syncs or (), key=lambda sync: -sync.times)
             return [Row(sync.operator, str(sync.times), sync.where) for sync in found]

@@ -81,6 +81,7 @@ def counts_from_trace(
         copies={kind: CopyTotal(times, None) for kind, times in _by_name(found["copies"]).items()} if seen else None,
         allocations=found["allocations"].total() if memory else None,
         allocated_bytes=found["allocated_bytes"].total() if memory else None,
+        flops=None,
         kernel_launches=found["kernel_launches"].total() if seen else None,
         dispatches=found["dispatches"].total(),
         **_compiler(windows),

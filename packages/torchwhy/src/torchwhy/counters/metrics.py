@@ -21,6 +21,7 @@ METRICS = {
     **{f"bytes_{kind.lower()}": f"bytes copied {kind}" for kind in COPY_KINDS},
     "allocations": "tensor storages that operators made",
     "allocated_bytes": "bytes of those storages",
+    "flops": "floating-point operations of matrix products, convolutions and attention",
     "compilations": "frames that torch.compile compiled, recompilations included",
     "graph_breaks": "places where torch.compile cut a graph",
     "recompiles": "frames compiled again because a guard failed",

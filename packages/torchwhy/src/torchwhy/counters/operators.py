@@ -6,12 +6,13 @@ serve as well as real ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch
+from torch.utils.flop_counter import flop_registry
 
 from torchwhy.trace.meaning.operators import (
     BLOCKING_COPY,
@@ -65,6 +66,7 @@ class Facts:
         composite: it is only a recipe made of other operators; autograd unfolds it, `inference_mode` does not.
         makes_tensors: by its schema its results are new, neither views nor its arguments.
         moves: it may copy tensors, or make the host wait.
+        flops: the formula of `torch.utils.flop_counter`: its arguments, and `out_val`, the result, to operations.
         silent: it reads a property of a tensor or marks a stretch for a profiler, and computes nothing.
     """
 
@@ -73,6 +75,7 @@ class Facts:
     composite: bool
     makes_tensors: bool
     moves: bool = False
+    flops: Callable[..., int] | None = None
     silent: bool = False
 
 
@@ -92,6 +95,7 @@ def facts_of(operator: Any) -> Facts:
         and bool(schema.returns)
         and all(value.alias_info is None for value in schema.returns),
         moves=_MOVING.names(schema.name),
+        flops=flop_registry.get(operator.overloadpacket),
     )
 
 
