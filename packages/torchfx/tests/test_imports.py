@@ -198,7 +198,7 @@ def test_public_names_are_what_they_say():
 
 
 def test_import_is_a_small_part_of_importing_torch():
-    """60 ms beyond PyTorch's own second or so; as a ratio within one process, since machines differ.
+    """50 ms beyond PyTorch's own 0.7 s; as a ratio within one process, since machines differ.
 
     Without the garbage collector: whether it walks through all of PyTorch in this import or a later one is chance.
     """
@@ -212,7 +212,7 @@ import torchfx
 from torchfx import audio_io
 print((time.perf_counter() - loaded) / (loaded - start))
 """
-    assert any(float(run(code, PYTHONDONTWRITEBYTECODE="")) < 0.07 for _ in range(4))  # the first may compile
+    assert any(float(run(code, PYTHONDONTWRITEBYTECODE="")) < 0.08 for _ in range(4))  # the first may compile
 
 
 SLOW = ("pandas", "scipy", "torch", "asyncio", "numpy.random", "numpy.testing")

@@ -86,7 +86,7 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
         hint = "a Wave is piped: wave | module" if type(x).__name__ == "Wave" else "convert it with torch.as_tensor"
         raise ArgumentTypeError(f"x must be a tensor (..., time), got {type(x).__name__}; {hint}")
     check_dense(x)
-    if lacks_float64(x):
+    if not x.is_cpu and lacks_float64(x):
         raise ArgumentError(
             f"x must lie on a device that has float64, got {str(x.device)!r}; processors take it through the CPU, "
             f"for functions move it: x.cpu()"

@@ -163,7 +163,7 @@ def test_one_threshold_reaches_signals_gradients_streams_and_causal_processors(m
 
         return native.Call(pack, call.run)
 
-    for name in ("sos_forward", "sos_forward_recording", "sos_backward", "program_run"):
+    for name in ("sos_forward", "sos_forward_recording", "sos_backward", "program_run", "program_run_copied"):
         monkeypatch.setitem(native.call, name, watched(native.call[name]))
     x, low_pass = torch.ones(2, 3000), fx.filter.LoButterworth(1000, fs=48_000)
     comb = torch.tensor([[0.5, 1.0], [1.0, 0.0]], dtype=torch.float64)

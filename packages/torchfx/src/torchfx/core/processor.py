@@ -439,7 +439,7 @@ class Processor(Responses, Declared):
 
     def forward(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time), float32 or float64, from rest."""
-        if isinstance(x, Tensor) and lacks_float64(x):
+        if isinstance(x, Tensor) and not x.is_cpu and lacks_float64(x):
             joined = self.derived_kind in {"chain", "parallel"}  # their parts may have modules on the device among them
             return plan_of(self, ambient_rate()).run(x) if joined else through_cpu(self.forward, x)
         given = x.dtype if isinstance(x, Tensor) else None
@@ -579,7 +579,7 @@ def _checking(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @wraps(forward)
     def checked(self: Processor, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if isinstance(x, Tensor) and lacks_float64(x):
+        if isinstance(x, Tensor) and not x.is_cpu and lacks_float64(x):
             return through_cpu(lambda x: checked(self, x, *args, **kwargs), x)
         y = forward(self, check_signal(x, self._half), *args, **kwargs)
         return y.to(x.dtype) if x.dtype is self._half else y

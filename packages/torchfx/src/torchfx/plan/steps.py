@@ -248,8 +248,6 @@ class LTIStep(Step):
         program = self._program
         if program is not None and _may_run(program, x):
             return program.run(x)
-        if lacks_float64(x):
-            return through_cpu(self.run, x)
         if isinstance(system.gain, Tensor) or not _may_have_program(x):
             return _scaled(x, system.gain)
         program = Program(tuple(x.shape[:-1]), x.dtype)
@@ -408,7 +406,7 @@ class CausalStep(Step):
         program = self._program
         if program is not None and _may_run(program, x):
             return program.run(x)
-        if lacks_float64(x):
+        if not x.is_cpu and lacks_float64(x):
             return through_cpu(self.run, x)
         y, program = CausalStep(self.module._now(), self.rate, self.name)._run_with_these(x)
         if self.is_constant:
