@@ -69,7 +69,8 @@ class Finding:
         window: what `time_us` is a part of.
         left_out_us: one giant gap of the window, microseconds, which the share leaves out since the finding isn't about
             it; whoever runs the rule fills it in.
-        once: whether all of that time lies in a cold first step, which the verdict leaves out; filled in likewise.
+        once: whether that time is spent once. Rules say so of what does not return; filled in where all of it lies in a
+            cold first step, which the verdict leaves out.
         evidence: what it rests on.
         cause: why, in a sentence or two.
         linked: True where ids in the trace tie cause and symptom; False where the cause is inferred.

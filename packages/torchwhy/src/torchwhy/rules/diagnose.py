@@ -85,7 +85,8 @@ def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def turn(finding: Finding) -> int:
     """Return 0 for what makes other findings doubtful, then 1 for what has time at stake in every step.
 
-    2 is for what happens in a cold first step only, which the verdict leaves out, and 3 for what is only worth knowing.
+    2 is for what happens once, such as in a cold first step, which the verdict leaves out, and 3 for what is only worth
+    knowing.
     """
     if finding.severity == "info":
         return 3

@@ -146,7 +146,7 @@ def _weighed(finding: Finding, trace: Trace, frees: str) -> Finding:
     saved = min(saved, removed)
     ordinary = ordinary_time(trace, when)
     gap = trace.window.us - ordinary / 1000 if finding.window == trace.window else 0.0
-    once = saved > 0 and len(when) > 0 and int(when.ends[-1]) <= settled(trace)
+    once = finding.once or (saved > 0 and len(when) > 0 and int(when.ends[-1]) <= settled(trace))
     weighed = replace(finding, time_us=saved / 1000, stretches=when, left_out_us=gap, once=once)
     if finding.ranked:
         share = saved / ordinary if ordinary else 0.0

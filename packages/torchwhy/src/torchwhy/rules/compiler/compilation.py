@@ -108,6 +108,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
         title=f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}"
         + (f" ({names})" if names else ""),
         most="low" if once else "high",
+        once=once,
         confidence="high" if certain else "low",
         stretches=lost,
         window=trace.window,

@@ -70,6 +70,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     yield Finding(
         title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration_ns(events.dur[rows].max())}",
         most="low" if once else "high",
+        once=once,
         confidence="medium",
         stretches=events.times_of(rows).clip(window.start, window.end),
         window=window,
