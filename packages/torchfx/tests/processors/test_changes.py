@@ -34,8 +34,15 @@ UNSTEADY = {"Dither"}
 SHAPED = {"Resample"}
 """They can change nothing in a running stream."""
 
-LIMITS = {"ms": (0.0, 500.0), "dB": (-60.0, 30.0), "gain": (0.0, 8.0), "peak": (0.0, 8.0), "q": (0.05, 100.0)}
-"""Of what has no limit, or one that no ear would ask for."""
+LIMITS = {
+    "ms": (0.0, 500.0),
+    "dB": (-60.0, 30.0),
+    "gain": (0.0, 8.0),
+    "peak": (0.0, 8.0),
+    "q": (0.05, 100.0),
+    "delay": (0.0, 5000.0),
+}
+"""Of what has no limit, or one that no ear would ask for; of a delay (samples), what a new filter waits for."""
 
 CHANGE = FS // 2
 """When the first change comes: all that was heard before it has settled by then."""
