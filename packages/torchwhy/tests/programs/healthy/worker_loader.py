@@ -18,6 +18,7 @@ class Noise(Dataset):
 
 def main():
     torch.manual_seed(0)
+    torch.set_num_threads(max(1, torch.get_num_threads() - 1))  # a core for the worker
     loader = DataLoader(Noise(), batch_size=64, shuffle=True, num_workers=1, persistent_workers=True)
     model = nn.Sequential(
         nn.Conv1d(1, 48, 9, padding=4),
