@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable
 
-__all__ = ["after", "bytes_of_all_arenas", "whenever_memory_grows"]
+__all__ = ["after", "allocated_bytes", "bytes_of_all_arenas", "whenever_memory_grows"]
 
 _PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
@@ -88,6 +88,7 @@ class _Heap(ctypes.Structure):
         )
     )
     uordblks: int
+    hblkhd: int
 
 
 def bytes_of_all_arenas() -> int | None:
@@ -116,9 +117,21 @@ _TOTAL = re.compile(rb'type="(fast|rest|current)".*? size="(\d+)"')
 
 def _heap_bytes() -> int | None:
     """Bytes handed out by malloc but for large blocks of their own, such as tensors; None without glibc 2.33."""
+    found = _heap()
+    return None if found is None else found.uordblks
+
+
+def allocated_bytes() -> int | None:
+    """Bytes handed out by malloc, large blocks included; None without glibc 2.33. It takes some microseconds."""
+    found = _heap()
+    return None if found is None else found.uordblks + found.hblkhd
+
+
+def _heap() -> _Heap | None:
     try:
         ask = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError, TypeError):
         return None
     ask.restype = _Heap
-    return int(ask().uordblks)
+    found: _Heap = ask()
+    return found

@@ -24,11 +24,11 @@ def main():
         nn.Conv1d(1, 48, 9, padding=4),
         nn.ReLU(),
         nn.MaxPool1d(2),
-        nn.Conv1d(48, 96, 9, padding=4),
+        nn.Conv1d(48, 192, 9, padding=4),
         nn.ReLU(),
         nn.AdaptiveAvgPool1d(1),
         nn.Flatten(),
-        nn.Linear(96, 5),
+        nn.Linear(192, 5),
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     for epoch in range(2):
