@@ -60,6 +60,11 @@ def the_process_grows_until_its_caches_are_full():
 
 
 @silent("memory-creep")
+def the_process_grows_by_next_to_nothing_and_once_by_much():
+    return read_at_the_ends_of_steps(*(140_000_000 if i == 25 else 3_000 for i in range(40)))
+
+
+@silent("memory-creep")
 def the_process_grows_once_in_a_while():
     return read_at_the_ends_of_steps(*(60_000_000 if i % 8 == 0 else 0 for i in range(40)))
 

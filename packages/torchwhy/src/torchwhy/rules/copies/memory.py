@@ -154,7 +154,10 @@ def _creep_seen(trace: Trace, memory: StepMemory, least_steps: float, least: flo
     if len(memory.held) < least_steps or held[-1] - held[0] < least:
         return
     usual = float(np.median(change))
-    if usual <= 0 or np.mean(change > usual / 2) < _MOSTLY or held[-1] - held[0] < _MOSTLY * usual * len(change):
+    if usual <= 0 or np.mean(change > usual / 2) < _MOSTLY:
+        return
+    even, all_of_it = usual * len(change), float(held[-1] - held[0])
+    if not _MOSTLY * even <= all_of_it <= even / _MOSTLY:  # one jump is no growth of every step
         return
     first, last = memory.steps[len(memory.held) // 4], memory.steps[-1]
     yield Finding(
