@@ -111,7 +111,7 @@ def test_every_promise_is_among_the_claims():
     assert (8, 60, 2, "<=", 3.5) in promised
     calling = {claim.text.partition(",")[0]: claim for claim in targets.CLAIMS if claim.seconds == targets.BLOCK_S}
     assert {text: (claim.channels, claim.relation, claim.target) for text, claim in calling.items()} == {
-        "Stream.process": (2, "<=", 4),
+        "Stream.process": (2, "<=", 2),
         "filter(x)": (2, "<=", 5),
         "wave | chain": (2, "<=", 7),
         "wave | chain of 61 modules": (2, "<=", 1.3),
