@@ -1,4 +1,4 @@
-"""A loop over pieces of a signal is told once that the chain's memory is lost; nothing else is."""
+"""A loop over pieces of a signal warns once that the chain forgets between them; nothing else warns."""
 
 import warnings
 

@@ -27,17 +27,16 @@ MOST_TERM = 200_000
 MOST_FACTOR = 256
 """How far the rates may lie apart; there, a phase of the low-pass has some 50 000 taps."""
 
-
-MOST_DIRECT = 16
+MOST_TRANSFORMED = 16
 """Ratios of numbers up to this are resampled by transforms in one stage (csrc/resample/transform.cpp)."""
 
-CACHED = 64
+CACHED = 64  # ratios
 
 MOST_OF_HALVED = 0.95
 """The output's rate over the divided one, at most: where they are closer, the second low-pass needs too many taps."""
 
 MARGIN_DB = 6
-"""What the second of two low-passes attenuates more, as the images of both add."""
+"""By how much more the second of two low-passes attenuates: without it, the images of both add to -172 dB at "VHQ"."""
 
 
 class Stage(NamedTuple):
@@ -121,7 +120,7 @@ class Ratio(NamedTuple):
 def ratio_of(up: int, down: int, quality: str) -> Ratio:
     """Return how to resample at a ratio in lowest terms."""
     attenuation, divided = QUALITIES[quality], 1
-    if down > MOST_DIRECT and down % 2 == 1:
+    if down > MOST_TRANSFORMED and down % 2 == 1:
         while 2 * divided * up <= MOST_OF_HALVED * down:
             divided *= 2
     if divided == 1:
