@@ -26,13 +26,15 @@ class Opened:
     """A page that is ready, and what it said on the way.
 
     Attributes:
+        file: of the page.
         page: of playwright.
         messages: console messages, errors and dialogs.
         requests: addresses it asked for, its own included.
     """
 
     def __init__(self, browser, file, *, ready=True, **context):
-        self.context = browser.new_context(viewport={"width": 1600, "height": 900}, **context)
+        self.file = file
+        self.context = browser.new_context(**{"viewport": {"width": 1600, "height": 900}, **context})
         self.page = self.context.new_page()
         self.messages, self.requests = [], []
         self.page.on("console", lambda message: self.messages.append(f"{message.type}: {message.text}"))

@@ -10,12 +10,15 @@ import pytest
 
 from tests.page.generated import generated
 from tests.traces import Story
+from torchwhy import load
 from torchwhy.page.assemble import page
 from torchwhy.page.joining import Source, joined
 from torchwhy.page.report_page import trace_page
 from torchwhy.page.timeline import timeline_of
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
+from torchwhy.trace.meaning.kinds import GPU_WORK
+from torchwhy.wording import duration
 
 pytestmark = [pytest.mark.browser, pytest.mark.many]
 
@@ -96,8 +99,10 @@ def test_900_000_events_open_within_two_seconds(open_page):
 
 
 def test_each_finding_is_shown_with_its_evidence_in_view(opened, findings):
+    opened.page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     for k in range(len(findings)):
-        opened.page.locator(f'[data-show="finding:{k}"]').click()
+        opened.page.locator(f'#findings [data-show="finding:{k}"]').click()
+        assert f"Finding {k + 1} of {len(findings)}: " in opened.page.locator(".shown").inner_text()
         edges = opened.stage(
             f"""(() => {{ const f = t.findings[{k}], scale = s.width / (s.seen.t1 - s.seen.t0);
             const x = (time) => (time - s.seen.t0) * scale;
@@ -111,16 +116,110 @@ def test_each_finding_is_shown_with_its_evidence_in_view(opened, findings):
     assert opened.page.locator('[data-show][aria-pressed="true"]').count() == 1
 
 
-def test_what_fixing_is_worth_is_a_union(opened, findings):
-    lengths, window = opened.stage(
-        "[t.findings.map((f) => f.stretches.start.reduce((sum, a, i) => sum + f.stretches.end[i] - a, 0)), "
-        "t.window[1] - t.window[0]]"
-    )
-    for box in opened.page.locator("[data-fix]").all():
+def test_what_fixing_is_worth_is_what_is_at_stake(opened, findings):
+    """Of one finding the number on its card; of all no more than their sum; none where there is nothing to fix."""
+    told, output = [], opened.page.locator("#if-fixed")
+    boxes = opened.page.locator("[data-fix]").all()
+    assert not output.is_visible()
+    for box in boxes:
         box.check()
-    saved = float(opened.page.locator("#if-fixed").get_attribute("data-ns"))
-    assert max(lengths) <= saved <= min(window, sum(lengths))
-    assert "If fixed: at most" in opened.page.locator("#if-fixed").inner_text()
+        number = int(box.get_attribute("data-fix"))
+        stake = findings[number].time_us
+        assert findings[number].severity != "info"
+        assert float(output.get_attribute("data-ns")) == pytest.approx(1000 * stake, abs=1)
+        assert duration(stake) in opened.page.locator(f"#finding-{number} .facts").inner_text()
+        assert f"1 finding fixed: at most {duration(stake)} of" in output.inner_text()
+        told.append(stake)
+        box.uncheck()
+    assert len(told) == sum(one.severity != "info" and one.time_us > 0 for one in findings) >= 2
+    for box in boxes:
+        box.check()
+    window = opened.stage("t.window[1] - t.window[0]")
+    assert 1000 * max(told) - 1 <= float(output.get_attribute("data-ns")) <= min(window, 1000 * sum(told) + 1)
+    assert output.bounding_box()["y"] < 900  # its answer is in sight where the boxes are
+
+
+def drag(opened, start, end, **options):
+    """Drag over the view of the first timeline from one moment to another, nanoseconds; returns what is measured."""
+    box = opened.page.locator(".view").bounding_box()
+    left, right = (box["x"] + 1 + opened.stage(f"({time} - s.seen.t0) / (s.seen.t1 - s.seen.t0) * s.width") for time in (start, end))
+    opened.page.mouse.move(left, box["y"] + 60)
+    opened.page.mouse.down()
+    opened.page.mouse.move((left + right) / 2, box["y"] + 60)
+    opened.page.mouse.move(right, box["y"] + 60)
+    opened.page.mouse.up()
+    return opened.stage("s.range")
+
+
+def test_a_drag_measures_a_stretch(opened, trace):
+    opened.page.locator(".view").scroll_into_view_if_needed()
+    start, end = drag(opened, 50e6, 90e6)
+    assert abs(start - 50e6) < 1e6
+    assert abs(end - 90e6) < 1e6
+    opened.page.wait_for_timeout(300)
+    panel = opened.page.locator(".selected").inner_text()
+    assert duration((end - start) / 1000) in panel
+    found = opened.page.evaluate("(() => { const s = torchwhyReport.stages[0]; return s.range && s.timeline.bands.map((b) => b.label) })()")
+    # What the panel says of the stream, against the trace.
+    kernels = trace.events.rows(*GPU_WORK).tolist()
+    begin = trace.beginning
+    busy = sum(
+        max(0, min(int(trace.events.end[row]) - begin, end) - max(int(trace.events.ts[row]) - begin, start)) for row in kernels
+    )
+    stream = next(label for label in found if "stream" in label)
+    row = opened.page.locator(".selected tr", has_text=stream).first
+    assert row.locator("td").nth(1).inner_text() == duration(busy / 1000)
+    assert row.locator("td").nth(3).inner_text() == duration((end - start - busy) / 1000)
+    opened.page.locator(".selected button", has_text="copy").click()
+    copied = opened.page.evaluate("document.documentElement.dataset.copied")
+    assert f"| {stream} | {duration(busy / 1000)} |" in copied
+    opened.page.locator(".selected button", has_text="zoom").click()
+    seen = opened.stage("[s.seen.t0, s.seen.t1]")
+    assert seen[0] < start < end < seen[1] < end + 0.1 * (end - start)
+    opened.page.keyboard.press("Escape")
+    assert opened.stage("s.range") is None
+    assert opened.messages == []
+
+
+def test_a_stretch_is_saved_as_a_trace_that_can_be_read(opened, tmp_path):
+    opened.stage("s.measure([40e6, 95e6])")
+    with opened.page.expect_download() as waiting:
+        opened.page.locator(".selected button", has_text="save").click()
+    file = tmp_path / "stretch.json"
+    waiting.value.save_as(file)
+    smaller = load(file)
+    inside = opened.stage("[...t.start].filter((one, i) => one < 95e6 && t.end[i] > 40e6).length")
+    assert int(smaller.events.count_by_kind[1:].sum()) == inside
+    assert len(smaller.kernels()) == 3
+    assert (smaller.links.launch >= 0).all()
+    assert smaller.diagnose() is not None
+
+
+def test_who_calls_whom_adds_up(opened):
+    opened.stage("s.measure([0, 100e6])")
+    opened.page.locator(".selected button", has_text="flame graph").click()
+    widths = opened.page.evaluate(
+        "[...document.querySelectorAll('.box')].map((b) => [b.style.top, parseFloat(b.style.width)])"
+    )
+    lines = {}
+    for top, width in widths:
+        lines[top] = lines.get(top, 0) + width
+    assert lines["0px"] == pytest.approx(100, abs=0.5)
+    assert max(lines.values()) <= 100.01
+    opened.page.locator(".flame ~ .wide tr", has_text="__next__").first.wait_for()
+    own = opened.page.locator(".wide tr", has_text="__next__").first.locator("td").nth(1).inner_text()
+    assert own == "40.0 ms"
+    opened.page.locator("select[aria-label=Time]").select_option("device")
+    assert "kernel0" in opened.page.locator(".icicle").inner_text()
+    assert opened.messages == []
+
+
+def test_a_finding_is_copied_as_markdown(opened, findings):
+    opened.page.locator('[data-copy="0"]').click()
+    copied = opened.page.evaluate("document.documentElement.dataset.copied")
+    assert copied.startswith(f"### {findings[0].title}\n")
+    for part in (findings[0].cause, findings[0].fix, findings[0].code, "#show=finding:0"):
+        assert part in copied
 
 
 def test_search_counts_the_calls(opened, trace):
@@ -169,13 +268,39 @@ def test_the_timeline_is_used_with_keys_alone(opened):
 
 
 def test_the_address_finds_the_place_again(opened, browser):
-    opened.stage("(s.visit(17), s.look(1e6, 3e6))")
+    opened.page.keyboard.press("n")
+    opened.page.locator("[data-fix]").first.check()
+    opened.stage("(s.visit(17), s.fold(0, true), s.look(1e6, 3e6), s.measure([1.5e6, 2e6]))")
     opened.page.wait_for_timeout(400)
     address = opened.page.url
     opened.page.goto("about:blank")
     opened.page.goto(address)
     opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
-    assert opened.stage("[s.selected, s.seen.t0, s.seen.t1]") == [17, 1e6, 3e6]
+    assert opened.stage("[s.selected, s.seen.t0, s.seen.t1, s.range]") == [17, 1e6, 3e6, [1.5e6, 2e6]]
+    assert opened.stage("s.folded.has(0)")
+    assert "Finding 1 of" in opened.page.locator(".shown").inner_text()
+    assert opened.page.locator("[data-fix]").first.is_checked()
+    box = opened.page.locator(".stage").bounding_box()
+    assert 0 <= box["y"] < 400  # the timeline is what one sees
+
+
+def test_an_event_is_found_again_in_a_coarser_page(open_page):
+    timeline = timeline_of(generated(20_000))
+    text = page('<h1>x</h1><div id="stage"></div>', "x", [timeline])
+    opened = open_page(text)
+    chosen = int(np.argmax(timeline.end - timeline.start))
+    opened.stage(f"s.visit({chosen})")
+    opened.page.wait_for_timeout(400)
+    place = opened.page.url.split("#")[1]
+    coarse = open_page(page('<h1>x</h1><div id="stage"></div>', "x", [timeline], max_size=len(text) - 60_000))
+    coarse.page.goto("about:blank")
+    coarse.page.goto(f"file://{coarse.file}#{place}")
+    coarse.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    assert coarse.stage("t.count") < len(timeline)
+    assert coarse.stage("[t.text(s.selected), Math.round(t.start[s.selected] / 1000)]") == [
+        timeline.names[timeline.name[chosen]],
+        int(timeline.start[chosen] // 1000),
+    ]
 
 
 def test_tables_are_sorted_by_their_headings(opened, trace):
@@ -276,13 +401,17 @@ def test_axe_finds_nothing(open_page, text, scheme):
 def test_without_scripts_everything_but_the_timeline_is_there(open_page, text, trace, findings, media):
     opened = open_page(text, ready=False, java_script_enabled=False)
     opened.page.emulate_media(media=media)
-    shown = opened.page.locator("body").inner_text()
+    shown = opened.page.locator("body")
     for finding in findings:
-        assert finding.title in shown
+        folded = media == "screen" and finding.severity == "info"
+        assert finding.title in (shown.text_content() if folded else shown.inner_text())
     for each in ("verdict", "steps", "findings", "tables"):
         assert opened.page.locator(f"#{each}").is_visible()
     assert not opened.page.locator("#timeline").is_visible()
-    assert opened.page.pdf().startswith(b"%PDF")
+    if media == "print":  # closed tables are printed
+        for title in ("Kernels", "Operators"):
+            assert opened.page.locator("details", has_text=title).locator("td").first.is_visible()
+        assert opened.page.pdf().startswith(b"%PDF")
 
 
 def cpu_only():
@@ -348,10 +477,82 @@ def test_odd_traces_open_quietly(open_page, made):
 def test_two_timelines_move_together(open_page, trace):
     made = [timeline_of(trace), timeline_of(program())]
     opened = open_page(page('<div id="stage-0"></div><div id="stage-1"></div>', "both", made))
+    views = "torchwhyReport.stages.map((one) => [one.seen.t0, one.seen.t1])"
+    first, second = opened.page.evaluate(views)
+    assert first == second  # from the first paint
     opened.stage("s.look(50e6, 60e6)")
     shown = opened.page.evaluate("torchwhyReport.stages.map((one) => [one.seen.t0, one.seen.t1])")
     assert shown == [[50e6, 60e6]] * 2
     assert opened.messages == []
+
+
+def test_two_timelines_of_different_lengths_keep_one_scale(open_page):
+    long, short = program(), Story()
+    short.step(1, at=30_000, us=99_000)
+    short.kernel("gemm", at=31_000, us=90_000, launch_at=30_500)
+    opened = open_page(page('<div id="stage-0"></div><div id="stage-1"></div>', "both", [timeline_of(long), timeline_of(short.trace())]))
+    views = "torchwhyReport.stages.map((s) => [s.seen.t0 - s.timeline.window[0], s.seen.t1 - s.timeline.window[0]])"
+    for gesture in ("1", "stages[0].fit()", "stages[1].zoom(0.5)", "stages[1].fit()", "stages[0].pan(9)", "stages[1].pan(-9)"):
+        opened.page.evaluate(f"(({{stages}}) => {gesture})(torchwhyReport)")
+        first, second = opened.page.evaluate(views)
+        assert first == pytest.approx(second, abs=1)
+
+
+def test_a_phone_shows_all_of_it(browser, open_page, text):
+    opened = open_page(text, viewport={"width": 390, "height": 844}, has_touch=True)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert opened.page.locator("header").bounding_box()["height"] < 60
+    touch = opened.page.context.new_cdp_session(opened.page)
+    opened.page.locator(".view").scroll_into_view_if_needed()
+    box = opened.page.locator(".view").bounding_box()
+    middle, y = box["x"] + box["width"] / 2, box["y"] + 80
+
+    def fingers(kind, *xs, y=y):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y, "id": i} for i, x in enumerate(xs)]})
+
+    before = opened.stage("s.seen.t1 - s.seen.t0")
+    fingers("touchStart", middle - 30, middle + 30)
+    for apart in (45, 60, 90):
+        fingers("touchMove", middle - apart, middle + apart)
+    fingers("touchEnd")
+    assert opened.stage("s.seen.t1 - s.seen.t0") == pytest.approx(before / 3, rel=0.05)
+    top = opened.page.evaluate("scrollY")
+    fingers("touchStart", middle)
+    for step in range(1, 8):
+        fingers("touchMove", middle, y=y - 20 * step)
+    fingers("touchEnd")
+    opened.page.wait_for_timeout(300)
+    assert abs(opened.page.evaluate("scrollY") - top) > 50 or top > 0  # a swipe scrolls the page, the timeline is no trap
+    assert opened.messages == []
+
+
+def test_search_knows_expressions_and_kinds(opened):
+    search, count = opened.page.locator("input[type=search]"), opened.page.locator(".count")
+    search.fill("/kernel[01]/")
+    of_two = opened.stage("t.name.reduce((n, name) => n + /kernel[01]/.test(t.names[name]), 0)")
+    assert count.inner_text() == str(of_two)
+    opened.page.locator("select[aria-label='Kind of events']").select_option("1")
+    assert count.inner_text() == "none found"
+    search.fill("/(/")
+    assert count.inner_text() == "not a regular expression"
+    search.fill("")
+    operators = opened.stage("t.kind.reduce((n, kind) => n + (kind === 1), 0)")
+    assert count.inner_text() == str(operators)
+
+
+def test_search_and_the_next_one_take_less_than_a_frame(open_page):
+    timeline = timeline_of(generated(1_200_000))
+    opened = open_page(page('<h1>Large</h1><div id="stage"></div>', "Large", [timeline]))
+    took = opened.page.evaluate(
+        """(() => { const input = document.querySelector("input[type=search]"), stage = torchwhyReport.stages[0], took = [];
+        for (const text of ["a", "ad", "add", "addm"]) { input.value = text; const began = performance.now();
+          input.dispatchEvent(new Event("input")); took.push(performance.now() - began) }
+        const next = []; for (let i = 0; i < 4; i++) { const began = performance.now(); stage.next(1);
+          next.push(performance.now() - began) }
+        return [took, next] })()"""
+    )
+    assert statistics.median(took[0]) < 32  # half of it on an idle machine
+    assert statistics.median(took[1]) < 32
 
 
 def test_the_devices_of_all_ranks_stand_together(open_page):

@@ -20,7 +20,7 @@ function oneRow(events, kind = 5) {
   };
 }
 
-const colours = new Colours(false);
+const colours = new Colours(false, { names: ["kernel"], category: ["GEMM"] }, "kind");
 const background = colours.look.background;
 
 /** The middle line of the row, of a picture 100 pixels wide. */
@@ -57,7 +57,7 @@ test("one event that stands out is seen among thousands in its pixel", () => {
   const events = Array.from({ length: 100000 }, (_, i) => [i * 10, i * 10 + 5]);
   const flags = new Uint8Array(events.length);
   flags[50500] = 1;
-  const { row } = line(oneRow(events), { t0: 0, t1: 1e6 }, emphasis(flags));
-  const shown = [...row.keys()].filter((x) => row[x] === colours.ofPixel(5, 1, false));
+  const { row } = line(oneRow(events), { t0: 0, t1: 1e6 }, emphasis(flags.length, (i) => flags[i] === 1));
+  const shown = [...row.keys()].filter((x) => row[x] === colours.ofPixel(5, 0, 1, false));
   assert.deepEqual(shown, [50]);
 });

@@ -4,7 +4,9 @@ import { ticks } from "../../src/torchwhy/web/overlay.js";
 import { targetOf } from "../../src/torchwhy/web/show.js";
 import { gallop, lowerBound } from "../../src/torchwhy/web/sorted.js";
 import { compare } from "../../src/torchwhy/web/sorting.js";
+import { matcher } from "../../src/torchwhy/web/search.js";
 import { extent, unionLength } from "../../src/torchwhy/web/stretches.js";
+import { savedTogether } from "../../src/torchwhy/web/whatif.js";
 
 const stretches = (...pairs) => ({
   start: Float64Array.from(pairs, ([start]) => start),
@@ -71,4 +73,21 @@ test("what a timeline doesn't have is no target", () => {
   for (const what of ["finding:7", "evidence:0:9", "part:__proto__", "step:-1", "name:x", "rank:5", "", "odd:1"]) {
     assert.equal(targetOf(timeline, what), null, what);
   }
+});
+
+test("what several findings save is no more than their sum, nor than the time they point at", () => {
+  const finding = (stake, ...pairs) => ({ title: "", stake, evidence: [], stretches: stretches(...pairs) });
+  const window = [0, 100];
+  assert.equal(savedTogether([], window), 0);
+  assert.equal(savedTogether([finding(7, [0, 40])], window), 7);
+  assert.equal(savedTogether([finding(7, [0, 40]), finding(8, [20, 60])], window), 15);
+  assert.equal(savedTogether([finding(30, [0, 40]), finding(35, [5, 40])], window), 40);
+  assert.equal(savedTogether([finding(50, [0, 40]), finding(10, [0, 40])], window), 50);
+});
+
+test("a search means a part of a name, or an expression between slashes", () => {
+  assert.ok(matcher("MM")("aten::mm"));
+  assert.ok(matcher("/^aten::(mm|bmm)$/")("aten::bmm"));
+  assert.ok(!matcher("/^mm/")("aten::mm"));
+  assert.equal(matcher("/(/"), null);
 });

@@ -38,7 +38,7 @@ def page(body: str, title: str, timelines: Sequence[Timeline] = (), *, max_size:
         max_size: bytes of the file; timelines get coarser until they fit.
 
     Raises:
-        ArgumentError: the static part alone is larger than `max_size`.
+        ArgumentError: what can't be left out alone is larger than `max_size`.
     """
     script, style = _script(), _style()
     policy = (
@@ -53,13 +53,14 @@ def page(body: str, title: str, timelines: Sequence[Timeline] = (), *, max_size:
     )
     end = f'<script type="module">{script}</script>\n</body>\n</html>\n'
     room = max_size - len((head + end).encode()) - sum(len(_block_element(i, "")) for i in range(len(timelines)))
-    if room < 0:
+    blocks = [base64.b64encode(block).decode() for block in blocks_within(timelines, room * 3 // 4 - 3 * len(timelines))]
+    missing = sum(map(len, blocks)) - room
+    if missing > 0:
         raise ArgumentError(
-            f"max_size must be at least {size_text(max_size - room)}, what this page has beside its timelines; "
-            f"got {size_text(max_size)}"
+            f"max_size must be at least {size_text(max_size + missing)}, what this page has without any event of its "
+            f"timelines; got {size_text(max_size)}"
         )
-    blocks = blocks_within(timelines, room * 3 // 4 - 3 * len(timelines))
-    elements = [_block_element(i, base64.b64encode(block).decode()) for i, block in enumerate(blocks)]
+    elements = [_block_element(i, block) for i, block in enumerate(blocks)]
     return "".join([head, *elements, end])
 
 

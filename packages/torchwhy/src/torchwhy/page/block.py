@@ -51,7 +51,12 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
         ],
         "steps": [[step.name, step.start, step.end, step.device_end] for step in timeline.steps],
         "findings": [
-            {"title": target.title, "stretches": len(target.stretches), "evidence": [len(e) for e in target.evidence]}
+            {
+                "title": target.title,
+                "stake": target.stake,
+                "stretches": len(target.stretches),
+                "evidence": [len(events) for events in target.evidence],
+            }
             for target in timeline.findings
         ],
         "arguments": [[column.label, len(column.events), len(column.texts)] for column in timeline.arguments],
@@ -85,6 +90,7 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
             "argumentTexts": "\0".join(text for column in timeline.arguments for text in column.texts),
             "names": "\0".join(timeline.names),
             "shortNames": "\0".join(timeline.short_names),
+            "category": "\0".join(timeline.category),
         },
     )
 

@@ -36,7 +36,7 @@ def joined(sources: Sequence[Source]) -> Timeline:
     """
     parts = [source.timeline for source in sources]
     firsts = np.cumsum([0] + [len(part) for part in parts])[:-1]
-    name, names, short_names = _common_names(parts)
+    name, names, short_names, category = _common_names(parts)
 
     def events(which: str) -> Int32:
         columns = [getattr(part, which) + np.int32(first) for part, first in zip(parts, firsts, strict=True)]
@@ -51,6 +51,7 @@ def joined(sources: Sequence[Source]) -> Timeline:
         name=name,
         names=names,
         short_names=short_names,
+        category=category,
         kind=np.concatenate([part.kind for part in parts]),
         launch=events("launch"),
         work=events("work"),
@@ -85,14 +86,16 @@ def joined(sources: Sequence[Source]) -> Timeline:
     )
 
 
-def _common_names(parts: Sequence[Timeline]) -> tuple[Int32, tuple[str, ...], tuple[str, ...]]:
-    """The number of each event's name among all, those names, and their short ones; the most frequent first."""
+def _common_names(parts: Sequence[Timeline]) -> tuple[Int32, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The number of each event's name among all, those names, their short ones and their categories."""
     numbers: dict[str, int] = {}
     short: dict[str, str] = {}
+    category: dict[str, str] = {}
     columns = []
     for part in parts:
         own = np.array([numbers.setdefault(text, len(numbers)) for text in part.names], np.int32)
         short.update(zip(part.names, part.short_names, strict=True))
+        category.update(zip(part.names, part.category, strict=True))
         columns.append(own[part.name])
     name, names = by_frequency(np.concatenate(columns), list(numbers))
-    return name, names, tuple(short[each] for each in names)
+    return name, names, tuple(short[each] for each in names), tuple(category[each] for each in names)

@@ -161,7 +161,7 @@ def _body(trace: LoadedTrace, report: TraceReport) -> str:
         "steps": steps_chart(report.breakdown, report.window),
         "findings": [
             *blocks_as_html(_those(blocks, Findings), _VIEW),
-            '<p class="needs-script"><output id="if-fixed"></output></p>',
+            '<p class="needs-script together" hidden><output id="if-fixed"></output></p>',
             *_rules(_those(blocks, Rules)),
         ],
         "timeline": ['<div id="stage"></div>'],
@@ -206,12 +206,13 @@ def _folded(tables: Iterable[Table], view: View = _VIEW) -> list[str]:
 def _framed(document: Document, sections: Mapping[str, Sequence[str]]) -> str:
     """The page's header with links to the sections, and the sections."""
     links = "".join(f'<a href="#{each}">{each.capitalize()}</a>' for each in sections)
+    skip = '<a class="skip" href="#timeline">Skip to the timeline</a>' if "timeline" in sections else ""
     lines = [
-        f"<header><h1>{escaped(document.title)}</h1>",
-        f'<p class="about">{"<br>".join(map(escaped, document.about))}</p>',
+        f"{skip}<header><h1>{escaped(document.title)}</h1>",
         f'<nav aria-label="Sections">{links}</nav>',
-        '<button type="button" id="theme" class="needs-script">Theme</button></header>',
-        "<main>",
+        '<span class="needs-script"><button type="button" id="keys">Keys</button>',
+        '<button type="button" id="theme">Theme</button></span></header>',
+        f'<main><p class="about">{"<br>".join(map(escaped, document.about))}</p>',
     ]
     for each, content in sections.items():
         script = ' class="needs-script"' if each == "timeline" else ""

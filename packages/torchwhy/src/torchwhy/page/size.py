@@ -10,9 +10,10 @@ import numpy as np
 
 from torchwhy.page.block import block_of
 from torchwhy.page.path_runs import PathRuns
-from torchwhy.page.timeline import Target, Timeline
+from torchwhy.page.timeline import Timeline
 from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import NOTHING
 from torchwhy.wording import counted, duration_ns
 
 __all__ = ["blocks_within", "without"]
@@ -25,7 +26,8 @@ def blocks_within(timelines: Sequence[Timeline], bytes_: int) -> list[bytes]:
     """Return the timelines' blocks, as exact as they are within so many bytes together.
 
     In this order, until they fit: exact times; times to 10 ns, 100 ns and 1 us; without Python frames shorter than
-    1 us; without all events shorter than 1 us, 2 us, 5 us, and so on. Each block carries the sentence that tells.
+    1 us; without all events shorter than 1 us, 2 us, 5 us, and so on; without what findings point at. Each block carries
+    the sentence that tells. The last is returned even where it does not fit.
     """
     blocks: list[bytes] = []
     for step in zip(*(_steps(timeline) for timeline in timelines), strict=True):
@@ -45,7 +47,11 @@ def _steps(timeline: Timeline) -> Iterator[tuple[Timeline, int, list[str]]]:
     path = timeline.path
     nothing = PathRuns(path.start[:0], path.end[:0], path.event[:0])
     smaller = replace(without(timeline, np.ones(len(timeline), np.bool_)), counters=(), path=nothing)
-    yield smaller, 1, [f"All {counted(len(timeline), 'event')} and the curves left out to keep the page small."]
+    all_events = f"All {counted(len(timeline), 'event')}"
+    yield smaller, 1, [f"{all_events} and the curves left out to keep the page small."]
+    unseen = tuple(replace(target, stretches=NOTHING, evidence=()) for target in timeline.findings)
+    smaller = replace(smaller, findings=unseen, parts={}, steps=(), bands=(), row_sizes=timeline.row_sizes[:0])
+    yield smaller, 1, [f"{all_events}, and what findings point at, left out to keep the page small."]
 
 
 def _shorter(timeline: Timeline, brief: Flags, noun: str, limit: int) -> tuple[Timeline, int, list[str]]:
@@ -81,6 +87,7 @@ def without(timeline: Timeline, flags: Flags) -> Timeline:
         name=np.searchsorted(used, timeline.name[kept]).astype(np.int32),
         names=tuple(timeline.names[i] for i in used.tolist()),
         short_names=tuple(timeline.short_names[i] for i in used.tolist()),
+        category=tuple(timeline.category[i] for i in used.tolist()),
         kind=timeline.kind[kept],
         launch=place[timeline.launch[tied]],
         work=place[timeline.work[tied]],
@@ -89,7 +96,7 @@ def without(timeline: Timeline, flags: Flags) -> Timeline:
             for column in timeline.arguments
         ),
         findings=tuple(
-            Target(target.title, target.stretches, tuple(moved(events) for events in target.evidence))
+            replace(target, evidence=tuple(moved(events) for events in target.evidence))
             for target in timeline.findings
         ),
         path=PathRuns(timeline.path.start, timeline.path.end, place[timeline.path.event]),

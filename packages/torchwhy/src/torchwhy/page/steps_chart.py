@@ -6,7 +6,7 @@ from typing import Final
 
 from torchwhy.analysis.breakdown import Breakdown, Part
 from torchwhy.analysis.names import Group
-from torchwhy.analysis.recording import WindowTimes
+from torchwhy.analysis.recording import StepTimes, WindowTimes
 from torchwhy.present.html import escaped
 from torchwhy.wording import counted, duration
 
@@ -22,7 +22,7 @@ _MOST: Final = 200
 def steps_chart(breakdown: Breakdown, window: WindowTimes) -> list[str]:
     """Return lines of HTML: a bar for each step of the window, as high as its time, made of the breakdown's parts.
 
-    A click on a bar shows the step on the timeline.
+    One step alone is a strip: the breakdown beside it has its numbers. A click on a bar shows the step on the timeline.
     """
     numbers = {step.start_us: i for i, step in enumerate(window.steps)}
     known = [numbers[start] for start in breakdown.step_starts_us if start in numbers]
@@ -30,6 +30,8 @@ def steps_chart(breakdown: Breakdown, window: WindowTimes) -> list[str]:
         return ["<p>No steps are marked in this recording.</p>"]
     steps = [window.steps[number] for number in known]
     parts = [part for part in breakdown.parts if any(part.steps_us)]
+    if len(steps) == 1:
+        return [_strip(parts, steps[0], known[0]), *_legend(parts)]
     shown = min(len(steps), _MOST)
     most = max(sum(part.steps_us[i] for part in parts) for i in range(shown)) or 1.0
     width = min(_WIDTH / shown, 90.0)
@@ -54,15 +56,44 @@ def steps_chart(breakdown: Breakdown, window: WindowTimes) -> list[str]:
             lines.append(f'<text x="{middle:.1f}" y="{_HEIGHT + 28}">{escaped(duration(steps[i].duration_us))}</text>')
         lines.append("</g>")
     lines.append("</svg>")
-    legend = "".join(
-        f'<li><svg width="10" height="10" aria-hidden="true"><rect class="part-{escaped(part.name)}" width="10" '
-        f'height="10"/></svg> {escaped(_label(part))}</li>'
-        for part in parts
-    )
-    lines.append(f'<ul class="legend">{legend}</ul>')
+    lines += _legend(parts)
     if shown < len(steps):
         lines.append(f'<p class="note">The first {shown} of {counted(len(steps), "step")} are drawn.</p>')
     return lines
+
+
+def _strip(parts: list[Part], step: StepTimes, number: int) -> str:
+    """The one step of a recording, from left to right."""
+    whole = sum(part.steps_us[0] for part in parts) or 1.0
+    left, pieces = 0.0, []
+    for part in parts:
+        width = part.steps_us[0] / whole * _WIDTH
+        pieces.append(_piece(part, 0, (left, 0.0), (width, 14.0)))
+        left += width
+    said = f"{escaped(step.title)}, {escaped(duration(step.duration_us))}"
+    return (
+        f'<p>{said}</p><svg class="steps strip" viewBox="0 0 {_WIDTH} 14" preserveAspectRatio="none" role="group" '
+        'aria-label="The step as a strip made of what its time went to">'
+        f'<g class="step" role="button" tabindex="0" data-show="step:{number}"><title>{said}</title>'
+        f"{''.join(pieces)}</g></svg>"
+    )
+
+
+def _legend(parts: list[Part]) -> list[str]:
+    """The colours of the parts; what the GPU waits for in a list of its own."""
+    waiting = [part for part in parts if part.group == Group.IDLE]
+    lists = [("", [part for part in parts if part.group != Group.IDLE]), ("GPU idle while the host", waiting)]
+    return [
+        f'<ul class="legend">{f"<li>{title}:</li>" if title else ""}'
+        + "".join(
+            f'<li><svg width="10" height="10" aria-hidden="true"><rect class="part-{escaped(part.name)}" width="10" '
+            f'height="10"/></svg> {escaped(part.label)}</li>'
+            for part in members
+        )
+        + "</ul>"
+        for title, members in lists
+        if members
+    ]
 
 
 def _piece(part: Part, step: int, corner: tuple[float, float], size: tuple[float, float]) -> str:

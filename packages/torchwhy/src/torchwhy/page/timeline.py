@@ -13,6 +13,7 @@ from torchwhy.page.arguments import ArgumentColumn, argument_columns
 from torchwhy.page.counters import Counter, counters_of
 from torchwhy.page.path_runs import PathRuns, path_runs
 from torchwhy.page.rows import NO_ROW, drawn_rows
+from torchwhy.trace.derived.kernel_kinds import kinds_of_work
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
 from torchwhy.trace.model.device import devices_of, streams_of
@@ -92,11 +93,19 @@ class StepMark:
 
 @dataclass(frozen=True)
 class Target:
-    """What a finding points at: stretches of time, and for each entry of its evidence the events."""
+    """What a finding points at.
+
+    Attributes:
+        title: of the finding.
+        stretches: of time.
+        evidence: the events of each entry.
+        stake: what its fix can save at most, nanoseconds; 0 where there is nothing to fix.
+    """
 
     title: str
     stretches: Intervals
     evidence: tuple[Int32, ...]
+    stake: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,6 +119,7 @@ class Timeline:
         name: of each event, an index into `names`.
         names: the most frequent first; foreign text made safe.
         short_names: a shorter name of each, of kernels; "" where it has none.
+        category: the kind of device work of each name, one of `trace.kinds()`; "" for what runs on the host.
         kind: a `Kind` of each event.
         launch, work: events tied by an id: the call, and what it put on a device; by `work`.
         arguments: what the trace keeps of them.
@@ -129,6 +139,7 @@ class Timeline:
     name: Int32
     names: tuple[str, ...]
     short_names: tuple[str, ...]
+    category: tuple[str, ...]
     kind: npt.NDArray[np.uint8]
     launch: Int32
     work: Int32
@@ -183,6 +194,7 @@ def timeline_of(
         name=name,
         names=names,
         short_names=tuple(found if (found := shortened.get(each, "")) != each else "" for each in names),
+        category=_categories(trace, position, name, len(names)),
         kind=events.kind[rows],
         launch=launch[tied],
         work=work[tied],
@@ -197,6 +209,7 @@ def timeline_of(
                 safe(finding.title),
                 _moved(finding.stretches or NOTHING, base),
                 tuple(_events(position, item.rows) for item in finding.evidence),
+                0 if finding.severity == "info" else round(finding.time_us * 1000),
             )
             for finding in findings
         ),
@@ -206,6 +219,16 @@ def timeline_of(
         notes=_notes(trace, len(rows)),
         position=position[:-1],
     )
+
+
+def _categories(trace: Trace, position: Int32, name: Int32, names: int) -> tuple[str, ...]:
+    """The kind of device work of each name."""
+    found = [""] * names
+    for one in trace.derived(kinds_of_work):
+        events = position[one.rows]
+        for number in np.unique(name[events[events >= 0]]).tolist():
+            found[number] = one.kind
+    return tuple(found)
 
 
 def _moved(when: Intervals, base: int) -> Intervals:

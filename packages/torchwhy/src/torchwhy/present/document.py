@@ -242,11 +242,12 @@ class Evidence(msgspec.Struct, frozen=True):
     """One of the names a finding rests on.
 
     Attributes:
-        name: of the events, without what every kernel's name has.
+        name: of the events; of kernels a short one.
         facts: how often, how long, what else is to see.
         details: its thread or stream and when it begins, for the full view.
         line: the line of the program's own code, as "train.py(34): step"; "" where it isn't known.
         target: what it is on a timeline, as in "evidence:0:2"; "" for nothing.
+        full_name: as the file has it.
     """
 
     name: str
@@ -254,6 +255,7 @@ class Evidence(msgspec.Struct, frozen=True):
     details: str = ""
     line: str = ""
     target: str = ""
+    full_name: str = ""
 
 
 class FindingItem(msgspec.Struct, frozen=True):

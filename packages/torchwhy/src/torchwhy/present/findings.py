@@ -73,12 +73,12 @@ def _evidence(item: FindingEvidence, common: str, zero_us: float, target: str) -
     facts += [item.note] if item.note and item.note != common else []
     details = [item.where] if item.where else []
     details += [_moment(item.start_us - zero_us)] if item.start_us is not None else []
-    name, line = line_of(short_name(item.name)), line_of(item.own_code)
     return Evidence(
-        name=name,
+        name=line_of(item.short_name or short_name(item.name)),
+        full_name=item.name,
         facts=", ".join(facts),
         details=", ".join(details),
-        line=line,
+        line=line_of(item.own_code),
         target=target if item.starts_us else "",
     )
 

@@ -44,6 +44,7 @@ _EVIDENCE: Final = 3
 _CSS: Final = """
 .torchwhy-report{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:auto;padding:0 1rem}
 .torchwhy-report table{border-collapse:collapse;display:block;overflow-x:auto}
+.torchwhy-report h3{font-size:1em;margin:.6rem 0 0}
 .torchwhy-report caption{text-align:left;font-weight:bold}
 .torchwhy-report td,.torchwhy-report th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top}
 .torchwhy-report th{font-weight:normal}
@@ -99,9 +100,10 @@ def blocks_as_html(blocks: Iterable[Block], view: View) -> list[str]:
     return [line for block in blocks if is_shown(block.when, view.verbose) for line in _block(block, view)]
 
 
-def _button(target: str, content: str, look: str = "link") -> str:
-    """A button that shows something on the timeline; `content` is HTML."""
-    return f'<button type="button" class="{look}" data-show="{escaped(target)}">{content}</button>'
+def _button(target: str, content: str, look: str = "link", title: str = "") -> str:
+    """A button that shows something on the timeline; `content` is HTML, `title` what a pointer over it tells."""
+    told = f' title="{escaped(title)}"' if title else ""
+    return f'<button type="button" class="{look}" data-show="{escaped(target)}"{told}>{content}</button>'
 
 
 def escaped(text: str) -> str:
@@ -118,7 +120,8 @@ def _block(block: Block, view: View) -> list[str]:
         case Caveat():
             return [f"<p><strong>{escaped(block.label)}:</strong> {escaped(block.text)}</p>"]
         case VerdictBlock():
-            lines = [f"<h2>{escaped(block.kind)}</h2>", f"<p><strong>{escaped(block.sentence)}</strong></p>"]
+            look = f' class="{block.look}"' if block.look else ""
+            lines = [f"<h2{look}>{escaped(block.kind)}</h2>", f"<p><strong>{escaped(block.sentence)}</strong></p>"]
             return lines + [f"<p>{escaped(caveat)}</p>" for caveat in block.caveats]
         case Facts():
             rows = [f"<tr><th>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in block.rows]
@@ -167,7 +170,10 @@ def _table(block: Table, view: View) -> list[str]:
     lines += [f"<p>{escaped(sentence)}</p>" for sentence in block.sentences]
     if rows:
         classes = [' class="number"' if column.number else "" for column in block.columns]
-        titles = [f"<th{look}>{escaped(c.title)}</th>" for c, look in zip(block.columns, classes, strict=True)]
+        titles = [
+            f"<th{look}>{escaped(c.title)}</th>" if c.title else "<td></td>"
+            for c, look in zip(block.columns, classes, strict=True)
+        ]
         titled = any(column.title for column in block.columns)
         lines.append("<table data-sortable>" if view.linked and titled else "<table>")
         lines += [f"<thead><tr>{''.join(titles)}</tr></thead>"] if titled else []
@@ -212,7 +218,7 @@ def _bars(block: Bars, view: View) -> list[str]:
 
 def _bar(bar: Bar, view: View) -> str:
     width = max((bar.share or 0.0) * 160, 1)
-    drawn = f'<svg width="160" height="12" aria-hidden="true"><rect width="{width:.1f}" height="12"/></svg>'
+    drawn = f'<svg viewBox="0 0 160 12" width="160" height="12" preserveAspectRatio="none" aria-hidden="true"><rect width="{width:.1f}" height="12"/></svg>'
     cells = "".join(f'<td class="number">{escaped(text)}</td>' for text in (bar.amount, bar.time, bar.spread))
     label = _button(bar.target, escaped(bar.label)) if view.linked and bar.target else escaped(bar.label)
     return (
@@ -225,17 +231,27 @@ def _findings(block: Findings, view: View) -> list[str]:
     shown = told(block, view.verbose)
     if not shown:
         return [f"<p>{escaped(block.nothing)}</p>"] if block.nothing else []
-    lines = [*_title(block.title), "<ol>", *(line for item in shown for line in _finding(item, view)), "</ol>"]
-    notes = [hidden_findings(block, view.verbose), *at_stake(block, view.verbose)]
-    return lines + [_note(note) for note in notes if note]
+    apart = [item for item in shown if view.linked and item.severity == "info"]
+    first = [item for item in shown if item not in apart]
+    lines = [*_title(block.title), *_cards(first, view)]
+    lines += [_note(note) for note in (hidden_findings(block, view.verbose), *at_stake(block, view.verbose)) if note]
+    if apart:
+        lines += [f"<details><summary>Good to know ({len(apart)})</summary>", *_cards(apart, view), "</details>"]
+    return lines
+
+
+def _cards(items: Iterable[FindingItem], view: View) -> list[str]:
+    lines = [line for item in items for line in _finding(item, view)]
+    return ["<ol>", *lines, "</ol>"] if lines else []
 
 
 def _finding(item: FindingItem, view: View) -> list[str]:
     facts = "; ".join([", ".join(filter(None, (item.severity, item.stake, item.certainty))), item.rule])
     tools = _tools(item) if view.linked and item.number >= 0 else ""
+    place = f' id="finding-{item.number}"' if tools else ""
     lines = [
-        f'<li class="{escaped(item.severity)}"><p><strong>{escaped(item.title)}</strong>{tools}<br>\n'
-        f'<span class="facts">{escaped(facts)}</span></p>'
+        f'<li class="{escaped(item.severity)}"{place}><h3>{escaped(item.title)}</h3>\n'
+        f'<p class="facts">{escaped(facts)}</p>{tools}'
     ]
     lines += ["<ul>", *(_evidence(one, item.common, view) for one in item.evidence[:_EVIDENCE]), "</ul>"]
     lines += [f"<p>Why: {escaped(item.why)}</p>"] if item.why else []
@@ -244,17 +260,20 @@ def _finding(item: FindingItem, view: View) -> list[str]:
 
 
 def _tools(item: FindingItem) -> str:
-    """A button that shows the finding, and a box that counts it as fixed."""
-    show = _button(f"finding:{item.number}", "show", "needs-script")
-    box = f'<input type="checkbox" data-fix="{item.number}">'
-    return f' {show} <label class="needs-script">{box} if fixed</label>' if item.time_us else f" {show}"
+    """A button that shows the finding, one that copies it, and where there is something to save, a box that adds it."""
+    show = _button(f"finding:{item.number}", "show", "")
+    copy = f'<button type="button" data-copy="{item.number}">copy</button>'
+    box = f'<label><input type="checkbox" data-fix="{item.number}"> if fixed</label>'
+    fix = box if item.time_us and item.severity != "info" else ""
+    return f'<p class="card-tools needs-script">{show} {copy} {fix}</p>'
 
 
 def _evidence(one: Evidence, common: str, view: View) -> str:
     facts = ", ".join(filter(None, (one.facts, common, one.details)))
     at = f", at <code>{escaped(one.line)}</code>" if one.line else ""
     name = f"<code>{escaped(PLAIN.shorten(one.name or '(no name)', _LONGEST))}</code>"
-    return f"<li>{_button(one.target, name) if view.linked and one.target else name} {escaped(facts)}{at}</li>"
+    linked = _button(one.target, name, title=one.full_name) if view.linked and one.target else name
+    return f"<li>{linked} {escaped(facts)}{at}</li>"
 
 
 def _check(check: Check) -> str:

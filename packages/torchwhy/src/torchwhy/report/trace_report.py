@@ -41,6 +41,7 @@ from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import own_frame
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.kernels import short_names
 
 __all__ = [
     "FailedRule",
@@ -67,7 +68,8 @@ class FindingWindow(msgspec.Struct, frozen=True):
 class FindingEvidence(msgspec.Struct, frozen=True):
     """`torchwhy.finding.Evidence`, with the line of the program's own code ("" where it isn't known).
 
-    `starts_us`: when its events begin, the longest 1,000 of them in order of time.
+    `starts_us`: when its events begin, the longest 1,000 of them in order of time. `short_name`: of a kernel, as in
+    `trace.kernels()`; "" for anything else.
     """
 
     name: str
@@ -79,6 +81,7 @@ class FindingEvidence(msgspec.Struct, frozen=True):
     note: str
     own_code: str
     starts_us: tuple[float, ...] = ()
+    short_name: str = ""
 
 
 class ReportedFinding(msgspec.Struct, frozen=True):
@@ -176,7 +179,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         label_times(trace),
         memory_peaks(trace),
         exchange_times(trace),
-        tuple(reported(finding, trace.events) for finding in diagnosis.findings),
+        tuple(reported(finding, trace) for finding in diagnosis.findings),
         tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
         failed_rules(diagnosis.failed),
         tuple(code for code in diagnosis.asked if code not in diagnosis.muted and code not in diagnosis.failed),
@@ -195,8 +198,8 @@ def _slug(code: str) -> str:
     return next((rule.slug for rule in all_rules() if rule.code == code), "")
 
 
-def reported(finding: Finding, events: Events | None = None) -> ReportedFinding:
-    """Return a finding as the report has it; `events`: those of its trace, None where it is on a job."""
+def reported(finding: Finding, trace: Trace | None = None) -> ReportedFinding:
+    """Return a finding as the report has it; `trace`: what it is about, None where that is a job."""
     window, when = finding.window, finding.stretches
     return ReportedFinding(
         code=finding.code,
@@ -206,7 +209,7 @@ def reported(finding: Finding, events: Events | None = None) -> ReportedFinding:
         confidence=finding.confidence,
         time_us=round(finding.time_us, 3),
         window=FindingWindow(window.name, window.start / 1000, window.us, round(finding.left_out_us, 3)),
-        evidence=tuple(_evidence(item, events) for item in finding.evidence),
+        evidence=tuple(_evidence(item, trace) for item in finding.evidence),
         cause=finding.cause,
         cause_is="linked" if finding.linked else "inferred",
         fix=finding.fix,
@@ -217,7 +220,7 @@ def reported(finding: Finding, events: Events | None = None) -> ReportedFinding:
     )
 
 
-def _evidence(item: Evidence, events: Events | None) -> FindingEvidence:
+def _evidence(item: Evidence, trace: Trace | None) -> FindingEvidence:
     return FindingEvidence(
         name=item.name,
         count=item.count,
@@ -227,7 +230,8 @@ def _evidence(item: Evidence, events: Events | None) -> FindingEvidence:
         stack=item.stack,
         note=item.note,
         own_code=own_frame(item.stack),
-        starts_us=() if events is None else _starts(item.rows, events),
+        starts_us=() if trace is None else _starts(item.rows, trace.events),
+        short_name="" if trace is None else trace.derived(short_names).get(item.name, ""),
     )
 
 

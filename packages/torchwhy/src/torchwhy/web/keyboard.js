@@ -1,59 +1,110 @@
 // @ts-check
-// Keys by their place on the keyboard, so that W, A, S, D lie together on every layout.
+// Keys by their place on the keyboard, so that W, A, S, D lie together on every layout. They can be switched off.
+
+import { checkbox, element } from "./dom.js";
+import { stored, store } from "./storage.js";
+import { above, firstInView, neighbour } from "./walk.js";
+
+const OFF = "torchwhy-keys-off";
+
+/** @typedef {[code: string, key: string, what: string, act: () => void]} Key */
 
 /**
  * @param {import("./stage.js").Stage[]} stages
  * @param {Map<import("./stage.js").Stage, import("./search.js").Search>} searches
+ * @param {import("./show.js").Shown} shown
  */
-export function followKeys(stages, searches) {
+export function followKeys(stages, searches, shown) {
   let active = stages[0];
+  let off = stored(OFF) === "1";
   for (const stage of stages) {
     stage.element.addEventListener("focusin", () => (active = stage));
     stage.element.addEventListener("pointerenter", () => (active = stage));
   }
-  let finding = -1;
-  const nextFinding = (/** @type {number} */ way) => {
-    const links = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-show^="finding:"]'));
-    if (!links.length) return;
-    finding = (finding < 0 && way < 0 ? links.length - 1 : finding + way + links.length) % links.length;
-    links[finding].click();
-  };
-  /** @type {Record<string, () => void>} */
-  const anywhere = {
-    KeyW: () => active.zoom(1 / 1.25),
-    KeyS: () => active.zoom(1.25),
-    KeyA: () => active.pan(-0.12),
-    KeyD: () => active.pan(0.12),
-    KeyF: () => active.fit(),
-    Period: () => active.next(1),
-    Comma: () => active.next(-1),
-    Slash: () => searches.get(active)?.input.focus(),
-    KeyN: () => nextFinding(1),
-    KeyP: () => nextFinding(-1),
-    Escape: () => {
-      for (const stage of stages) {
-        searches.get(stage)?.set("");
-        stage.stretches = null;
-        stage.select(-1);
-      }
-    },
-  };
-  /** @type {Record<string, () => void>} */
-  const inTheView = {
-    ArrowLeft: () => active.walk(-1),
-    ArrowRight: () => active.walk(1),
-    ArrowUp: () => active.climb(-1),
-    ArrowDown: () => active.climb(1),
-    Home: () => active.first(),
-  };
+  const go = (/** @type {number} */ event) => event >= 0 && active.visit(event);
+  /** @type {Key[]} */
+  const anywhere = [
+    ["KeyW", "W", "zoom in", () => active.zoom(1 / 1.25)],
+    ["KeyS", "S", "zoom out", () => active.zoom(1.25)],
+    ["KeyA", "A", "move to the left", () => active.pan(-0.12)],
+    ["KeyD", "D", "move to the right", () => active.pan(0.12)],
+    ["KeyF", "F", "fit the selected event, or the window", () => active.fit()],
+    ["KeyM", "M", "measure the selected event, or what is seen", () => active.measure(measurable(active))],
+    ["Slash", "/", "search", () => searches.get(active)?.input.focus()],
+    ["Period", ".", "next one found", () => active.next(1)],
+    ["Comma", ",", "previous one found", () => active.next(-1)],
+    ["KeyN", "N", "next finding", () => shown.finding(1)],
+    ["KeyP", "P", "previous finding", () => shown.finding(-1)],
+    ["BracketLeft", "[", "to the call that launched the selected work", () => go(active.timeline.launchOf(active.selected))],
+    ["BracketRight", "]", "to the work that the selected call launched", () => go(active.timeline.worksOf(active.selected)[0] ?? -1)],
+    ["Escape", "Esc", "show and measure nothing", () => {
+      for (const search of searches.values()) search.set("");
+      shown.clear();
+    }],
+  ];
+  /** @type {Key[]} */
+  const inTheView = [
+    ["ArrowLeft", "←", "previous event of the row", () => go(neighbour(active, -1))],
+    ["ArrowRight", "→", "next event of the row", () => go(neighbour(active, 1))],
+    ["ArrowUp", "↑", "the event above", () => go(above(active, -1))],
+    ["ArrowDown", "↓", "the event below", () => go(above(active, 1))],
+    ["Home", "Home", "the first event in view", () => go(firstInView(active))],
+  ];
+  const sheet = sheetOf(anywhere, inTheView, off, (checked) => {
+    off = !checked;
+    store(OFF, off ? "1" : "");
+  });
+  document.body.append(sheet);
+  document.getElementById("keys")?.addEventListener("click", () => sheet.showModal());
   addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (!active || event.ctrlKey || event.metaKey || event.altKey || target.matches?.("input:not([type=checkbox]), select")) {
-      return;
-    }
-    const act = anywhere[event.code] ?? (target === active.view ? inTheView[event.code] : undefined);
-    if (!act) return;
+    const writes = target.matches?.("input:not([type=checkbox]), select, textarea") || sheet.open;
+    if (!active || event.ctrlKey || event.metaKey || event.altKey || writes) return;
+    if (event.key === "?") return sheet.showModal();
+    const inView = target === active.view ? inTheView : [];
+    const found = [...anywhere, ...inView].find(([code]) => code === event.code);
+    if (!found || (off && target !== active.view && found[0] !== "Escape")) return;
     event.preventDefault();
-    act();
+    found[3]();
   });
+}
+
+/** @param {import("./stage.js").Stage} stage @returns {[number, number]} */
+function measurable({ timeline, selected, seen }) {
+  return selected >= 0 ? [timeline.start[selected], timeline.end[selected]] : [seen.t0, seen.t1];
+}
+
+/**
+ * @param {Key[]} anywhere
+ * @param {Key[]} inTheView
+ * @param {boolean} off
+ * @param {(checked: boolean) => void} changed
+ */
+function sheetOf(anywhere, inTheView, off, changed) {
+  const list = (/** @type {Key[]} */ keys) =>
+    element("dl", {}, ...keys.flatMap(([, key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]));
+  const mouse = [
+    ["drag", "measure a stretch of time"],
+    ["Shift and drag", "move the view"],
+    ["wheel", "scroll the rows"],
+    ["Ctrl and wheel", "zoom"],
+    ["Shift and wheel", "move to the side"],
+    ["click on a heading", "fold or unfold its rows"],
+    ["double click", "fit the event"],
+    ["strip above", "drag the view, or one of its edges"],
+  ];
+  const gestures = mouse.flatMap(([what, does]) => [element("dt", {}, what), element("dd", {}, does)]);
+  const close = element("form", { method: "dialog" }, element("button", {}, "Close"));
+  return element(
+    "dialog",
+    { class: "keys", "aria-label": "Keys and gestures" },
+    element("h2", {}, "Keys"),
+    list(anywhere),
+    element("h3", {}, "With the timeline in focus"),
+    list(inTheView),
+    element("h3", {}, "Mouse"),
+    element("dl", {}, ...gestures),
+    checkbox("keys work anywhere on the page", !off, changed),
+    close,
+  );
 }

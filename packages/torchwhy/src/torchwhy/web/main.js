@@ -3,12 +3,13 @@
 
 import { followAddress } from "./address.js";
 import { readBlock } from "./block.js";
+import { followCopies } from "./copying.js";
 import { followKeys } from "./keyboard.js";
 import { linkViews } from "./linked.js";
 import { followPointer } from "./pointer.js";
 import { Search } from "./search.js";
 import { followSelection } from "./selection.js";
-import { followLinks } from "./show.js";
+import { Shown } from "./show.js";
 import { followHeadings } from "./sorting.js";
 import { Stage } from "./stage.js";
 import { followTheme } from "./theme.js";
@@ -40,17 +41,19 @@ async function start() {
     followPointer(stage);
     followSelection(stage);
   }
-  followLinks(stages);
-  followKeys(stages, searches);
+  const shown = new Shown(stages);
+  followKeys(stages, searches, shown);
   followHeadings();
+  followCopies(stages);
   linkViews(stages);
   for (const [stage, search] of [...searches].slice(0, 1)) {
     followFixes(stage.timeline);
-    followAddress(stage, search);
+    followAddress(stage, search, shown);
   }
   Object.assign(globalThis, { torchwhyReport: { stages } }); // for the console, and for tests
   document.documentElement.dataset.ready = "1";
   for (const stage of stages) stage.resize(); // now that they are on the screen
+  if (location.hash.includes("at=")) stages[0]?.element.scrollIntoView({ block: "start" });
   performance.mark("ready");
 }
 

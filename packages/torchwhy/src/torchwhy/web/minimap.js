@@ -1,11 +1,13 @@
 // @ts-check
 // The whole trace in one strip: how busy the device is, the steps, the findings' stretches, and what the stage shows.
 
-import { lowerBound } from "./sorted.js";
+import { coveredBefore } from "./measure.js";
 
 const HEIGHT = 46;
 const MARK = 3;
 const MARKED = 4;
+/** Pixels around an edge of the view that take hold of it. */
+const GRIP = 6;
 
 export class Minimap {
   /**
@@ -21,17 +23,31 @@ export class Minimap {
     this.seen = seen;
     this.width = 1;
     this.backdrop = document.createElement("canvas");
+    /** @type {"start" | "end" | "both"} */
+    let held = "both";
     const move = (/** @type {PointerEvent} */ event) => {
-      if (!event.buttons) return;
       const { t0, t1 } = this.seen();
-      const middle = this.time(event.offsetX);
-      this.look(middle - (t1 - t0) / 2, middle + (t1 - t0) / 2);
+      if (!event.buttons) canvas.style.cursor = this.edgeAt(event.offsetX) === "both" ? "grab" : "ew-resize";
+      else if (held === "start") this.look(Math.min(this.time(event.offsetX), t1), t1);
+      else if (held === "end") this.look(t0, Math.max(this.time(event.offsetX), t0));
+      else {
+        const middle = this.time(event.offsetX);
+        this.look(middle - (t1 - t0) / 2, middle + (t1 - t0) / 2);
+      }
     };
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
+      held = this.edgeAt(event.offsetX);
       move(event);
     });
     canvas.addEventListener("pointermove", move);
+  }
+
+  /** Which edge of the view is at a place; "both" for none. @param {number} x */
+  edgeAt(x) {
+    const { t0, t1 } = this.seen();
+    if (Math.abs(x - this.x(t0)) <= GRIP) return "start";
+    return Math.abs(x - this.x(t1)) <= GRIP ? "end" : "both";
   }
 
   /** @param {number} x */
@@ -95,8 +111,21 @@ export class Minimap {
     }
   }
 
-  /** @param {import("./timeline.js").Stretches | null} shown */
-  draw(shown) {
+  /** Where events stand out, a flag for each pixel. @param {import("./raster.js").Emphasis | null} lit */
+  hits(lit) {
+    if (this.hitsOf?.lit === lit && this.hitsOf.flags.length === Math.ceil(this.width)) return this.hitsOf.flags;
+    const flags = new Uint8Array(Math.ceil(this.width));
+    const { start } = this.timeline;
+    for (let i = 0; lit && i < start.length; i++) if (lit.before[i + 1] > lit.before[i]) flags[this.x(start[i]) | 0] = 1;
+    this.hitsOf = { lit, flags };
+    return flags;
+  }
+
+  /**
+   * @param {import("./timeline.js").Stretches | null} shown
+   * @param {import("./raster.js").Emphasis | null} lit
+   */
+  draw(shown, lit) {
     if (!this.colours) return;
     const { look } = this.colours;
     const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
@@ -108,6 +137,10 @@ export class Minimap {
     if (shown) {
       context.fillStyle = look.stretch;
       this.stretches(context, shown, 0, HEIGHT);
+    }
+    if (lit) {
+      context.fillStyle = look.path;
+      this.hits(lit).forEach((hit, x) => hit && context.fillRect(x, 0, 1, 5));
     }
     const { t0, t1 } = this.seen();
     const left = Math.max(0, this.x(t0));
@@ -152,16 +185,4 @@ function activity(timeline, rows, [first, last], pixels) {
     }
   }
   return found;
-}
-
-/**
- * Time in events of all rows up to this one, and of this one before a moment.
- * @param {import("./timeline.js").Timeline} timeline
- * @param {number} row
- * @param {number} time
- */
-export function coveredBefore({ start, end, covered, rowBegins }, row, time) {
-  const i = lowerBound(end, rowBegins[row], rowBegins[row + 1], time);
-  const inside = i < rowBegins[row + 1] ? Math.max(0, time - start[i]) : 0;
-  return covered[i] + inside;
 }

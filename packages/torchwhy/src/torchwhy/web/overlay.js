@@ -18,6 +18,8 @@ const HEADINGS = "600 11px system-ui, sans-serif";
  * @property {number} selected
  * @property {[number, number][]} arrows from a launch to its work, each an event
  * @property {boolean} path
+ * @property {[number, number] | null} range that is measured
+ * @property {number | null} cursor where the pointer is, in time
  */
 
 export class Overlay {
@@ -76,17 +78,61 @@ export class Overlay {
     if (shown.selected >= 0) this.drawSelected(shown.selected);
     context.restore();
     this.drawRuler();
+    if (shown.range) this.drawRange(shown.range);
+    if (shown.cursor !== null) this.drawCursor(shown.cursor);
+  }
+
+  /** What is measured: its edges, and its length on the ruler. @param {[number, number]} range */
+  drawRange([start, end]) {
+    const { context, look, height } = this;
+    const left = this.x(start);
+    const right = this.x(end);
+    context.fillStyle = look.range;
+    context.fillRect(left, 0, right - left, height);
+    context.fillStyle = look.selected;
+    context.fillRect(left, 0, 1, height);
+    context.fillRect(right - 1, 0, 1, height);
+    this.told(duration(end - start), (left + right) / 2, 9);
+  }
+
+  /** A line over all rows, with the time, and the values of the curves. @param {number} time */
+  drawCursor(time) {
+    const { context, look, timeline, layout, seen, height } = this;
+    const x = Math.round(this.x(time));
+    context.fillStyle = look.dim;
+    context.fillRect(x, RULER, 1, height - RULER);
+    this.told(exactly(time, seen.t1 - seen.t0), x, RULER - 8);
+    for (const placed of visible(layout.counters, seen.y, seen.y + height)) {
+      const curve = timeline.counters[placed.counter];
+      const point = lowerBound(curve.times, 0, curve.times.length, time + 1) - 1;
+      if (point >= 0) this.told(amount(curve.values[point], curve.unit), x, this.y(placed.top + HEADING) + 8);
+    }
+  }
+
+  /** A text in a box around a place, within the view. @param {string} text @param {number} x @param {number} y */
+  told(text, x, y) {
+    const { context, look, width } = this;
+    context.font = EVENTS;
+    const room = context.measureText(text).width + 8;
+    const left = Math.max(0, Math.min(x - room / 2, width - room));
+    context.fillStyle = look.backdrop;
+    context.fillRect(left, y - 8, room, 16);
+    context.fillStyle = look.text;
+    context.fillText(text, left + 4, y);
   }
 
   /**
-   * A text that fits, about: measuring each would take longer than all else.
+   * Write a text into a width: cut by what a letter takes about, since measuring each would take longer than all else,
+   * and never wider.
    * @param {string} text
+   * @param {number} x
+   * @param {number} y
    * @param {number} width
    */
-  cut(text, width) {
+  write(text, x, y, width) {
     const letters = Math.floor(width / this.letter);
-    if (text.length <= letters) return text;
-    return letters > 1 ? `${text.slice(0, letters - 1)}…` : "";
+    if (letters < 2) return;
+    this.context.fillText(text.length <= letters ? text : `${text.slice(0, letters - 1)}…`, x, y, width);
   }
 
   /** @param {import("./raster.js").Label[]} labels */
@@ -97,7 +143,7 @@ export class Overlay {
       context.fillStyle = dim ? look.dim : "#fff";
       for (const label of labels) {
         if (label.dim !== dim) continue;
-        context.fillText(this.cut(this.timeline.label(label.event), label.width - 6), label.x + 3, label.y + ROW / 2);
+        this.write(this.timeline.label(label.event), label.x + 3, label.y + ROW / 2, label.width - 6);
       }
     }
   }
@@ -273,11 +319,23 @@ export class Overlay {
       if (right < 0 || left > width || right - left < 14) continue;
       context.fillRect(left, 0, 1, 16);
       const from = Math.max(left, 0) + 4;
-      context.fillText(this.cut(`${step.name} ${duration(step.end - step.start)}`, right - from - 4), from, 9);
+      this.write(`${step.name} ${duration(step.end - step.start)}`, from, 9, right - from - 4);
     }
     context.fillStyle = look.line;
     context.fillRect(0, RULER - 1, width, 1);
   }
+}
+
+/** A time to a thousandth of what is seen. @param {number} time @param {number} seen */
+function exactly(time, seen) {
+  const [scale, unit] = unitOf(Math.abs(time));
+  const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(seen / 1000 / scale))));
+  return `${(time / scale).toFixed(digits)} ${unit}`;
+}
+
+/** @param {number} ns @returns {[number, string]} */
+function unitOf(ns) {
+  return ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : ns >= 1e3 ? [1e3, "us"] : [1, "ns"];
 }
 
 /** @param {number} value @param {string} unit */
@@ -296,7 +354,7 @@ export function ticks(t0, t1, most) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * ([1, 2, 5, 10].find((one) => one * power >= raw) ?? 10);
   const largest = Math.max(Math.abs(t0), Math.abs(t1));
-  const [scale, unit] = largest >= 1e9 ? [1e9, "s"] : largest >= 1e6 ? [1e6, "ms"] : largest >= 1e3 ? [1e3, "us"] : [1, "ns"];
+  const [scale, unit] = unitOf(largest);
   const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
   const found = [];
   for (let i = Math.ceil(t0 / step); i * step <= t1; i++) {

@@ -1,13 +1,21 @@
 // @ts-check
-// Mouse and touch: drag and wheel move the view, a click selects, the event under the pointer says its name.
+// Mouse and touch: a drag measures a stretch of time (with Shift it moves the view), the wheel scrolls and zooms, a click
+// selects, the event under the pointer says its name. On a touch screen one finger moves along, two zoom and scroll.
 
 import { duration } from "./amounts.js";
+import { RULER } from "./overlay.js";
+
+const STILL = 3;
+
+/** @typedef {{x: number, y: number}} Point */
 
 /** @param {import("./stage.js").Stage} stage */
 export function followPointer(stage) {
   const { view, tip } = stage;
-  /** @type {{x: number, y: number, t0: number, t1: number, top: number, moved: boolean} | null} */
-  let drag = null;
+  /** Fingers and the mouse, where they are now. @type {Map<number, Point>} */
+  const down = new Map();
+  /** Where the gesture began. @type {{at: Point, distance: number, t0: number, t1: number, top: number, moved: boolean} | null} */
+  let begun = null;
 
   view.addEventListener(
     "wheel",
@@ -22,40 +30,121 @@ export function followPointer(stage) {
     { passive: false },
   );
 
+  const begin = () => {
+    const points = [...down.values()];
+    begun = points.length
+      ? {
+          at: middleOf(points),
+          distance: distanceOf(points),
+          t0: stage.seen.t0,
+          t1: stage.seen.t1,
+          top: stage.seen.y,
+          moved: begun?.moved ?? false,
+        }
+      : null;
+  };
+
   view.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    drag = { x: event.offsetX, y: event.offsetY, t0: stage.seen.t0, t1: stage.seen.t1, top: stage.seen.y, moved: false };
+    down.set(event.pointerId, pointOf(event, view));
     view.setPointerCapture(event.pointerId);
+    if (down.size === 1) begun = null;
+    begin();
   });
 
   view.addEventListener("pointermove", (event) => {
-    if (drag) {
-      const across = drag.x - event.offsetX;
-      drag.moved ||= Math.hypot(across, drag.y - event.offsetY) > 3;
-      if (!drag.moved) return;
-      const time = (across / stage.width) * (drag.t1 - drag.t0);
-      stage.look(drag.t0 + time, drag.t1 + time);
-      stage.scrollTo(drag.top + drag.y - event.offsetY);
+    const here = pointOf(event, view);
+    if (down.has(event.pointerId)) down.set(event.pointerId, here);
+    if (begun && down.size) drag(event);
+    hover(event, here);
+  });
+
+  /** @param {PointerEvent} event */
+  const drag = (event) => {
+    if (!begun) return;
+    const points = [...down.values()];
+    const at = middleOf(points);
+    begun.moved ||= points.length > 1 || Math.hypot(at.x - begun.at.x, at.y - begun.at.y) > STILL;
+    if (!begun.moved) return;
+    const { t0, t1 } = begun;
+    const timeOf = (/** @type {number} */ x) => t0 + (x / stage.width) * (t1 - t0);
+    if (points.length > 1) {
+      const length = (t1 - t0) * Math.min(20, begun.distance / Math.max(1, distanceOf(points)));
+      const start = timeOf(begun.at.x) - (at.x / stage.width) * length;
+      stage.look(start, start + length);
+      stage.scrollTo(begun.top + begun.at.y - at.y);
+    } else if (event.pointerType === "mouse" && !event.shiftKey) {
+      const ends = [timeOf(begun.at.x), timeOf(at.x)].sort((a, b) => a - b);
+      stage.measure([ends[0], ends[1]]);
+    } else {
+      const time = timeOf(begun.at.x) - timeOf(at.x);
+      stage.look(t0 + time, t1 + time);
+      if (event.pointerType === "mouse") stage.scrollTo(begun.top + begun.at.y - at.y);
     }
-    const under = drag ? -1 : stage.eventUnder(event.offsetX, event.offsetY);
+  };
+
+  /** @param {PointerEvent} event @param {Point} here */
+  const hover = (event, here) => {
+    const still = !begun?.moved;
+    stage.cursor = event.pointerType === "mouse" ? stage.timeAt(here.x) : null;
+    stage.request();
+    const under = still ? stage.eventUnder(here.x, here.y) : -1;
     tip.hidden = under < 0;
     if (under < 0) return;
     const { timeline } = stage;
-    tip.textContent = `${timeline.text(under).slice(0, 300)}: ${duration(timeline.end[under] - timeline.start[under])}`;
-    tip.style.left = `${Math.max(0, Math.min(event.offsetX + 12, stage.width - tip.offsetWidth - 4))}px`;
-    tip.style.top = `${Math.max(0, Math.min(event.offsetY + 16, stage.height - tip.offsetHeight - 4))}px`;
-  });
+    tip.textContent = `${timeline.label(under).slice(0, 300)}: ${duration(timeline.end[under] - timeline.start[under])}`;
+    tip.style.left = `${Math.max(0, Math.min(here.x + 12, stage.width - tip.offsetWidth - 4))}px`;
+    tip.style.top = `${Math.max(0, Math.min(here.y + 16, stage.height - tip.offsetHeight - 4))}px`;
+  };
 
   view.addEventListener("pointerup", (event) => {
-    if (drag && !drag.moved) {
-      const heading = stage.headingUnder(event.offsetY);
-      if (heading >= 0) stage.fold(heading, !stage.folded.has(heading));
-      else stage.select(stage.eventUnder(event.offsetX, event.offsetY));
-    }
-    drag = null;
+    const here = pointOf(event, view);
+    down.delete(event.pointerId);
+    if (begun && !begun.moved && !down.size) click(here);
+    begin();
   });
-  view.addEventListener("pointercancel", () => (drag = null));
-  view.addEventListener("pointerleave", () => (tip.hidden = true));
+
+  /** @param {Point} here */
+  const click = (here) => {
+    const heading = stage.headingUnder(here.y);
+    if (heading >= 0) return stage.fold(heading, !stage.folded.has(heading));
+    stage.range = null;
+    const step = here.y < RULER ? stage.timeline.steps.find((one) => inside(stage.timeAt(here.x), one)) : undefined;
+    if (step) stage.measure([step.start, step.end]);
+    else stage.select(stage.eventUnder(here.x, here.y));
+  };
+
+  view.addEventListener("pointercancel", (event) => {
+    down.delete(event.pointerId);
+    begin();
+  });
+  view.addEventListener("pointerleave", () => {
+    tip.hidden = true;
+    stage.cursor = null;
+    stage.request();
+  });
   view.addEventListener("dblclick", () => stage.selected >= 0 && stage.fit());
   tip.hidden = true;
+}
+
+/** A place in the view, also of a pointer that left it. @param {PointerEvent} event @param {HTMLElement} view @returns {Point} */
+function pointOf(event, view) {
+  const box = view.getBoundingClientRect();
+  return { x: event.clientX - box.left - view.clientLeft, y: event.clientY - box.top - view.clientTop };
+}
+
+/** @param {Point[]} points @returns {Point} */
+function middleOf(points) {
+  const sum = points.reduce((one, other) => ({ x: one.x + other.x, y: one.y + other.y }), { x: 0, y: 0 });
+  return { x: sum.x / points.length, y: sum.y / points.length };
+}
+
+/** How far two fingers are apart, from left to right. @param {Point[]} points */
+function distanceOf(points) {
+  return points.length > 1 ? Math.max(1, Math.abs(points[0].x - points[1].x)) : 1;
+}
+
+/** @param {number} time @param {import("./timeline.js").Step} step */
+function inside(time, step) {
+  return time >= step.start && time < step.end;
 }

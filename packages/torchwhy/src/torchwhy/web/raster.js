@@ -6,7 +6,7 @@ import { gallop, lowerBound } from "./sorted.js";
 
 /** Narrower events of a row share a pixel. */
 const NARROW = 1.5;
-/** Pixels from which on an event has its name on it. */
+/** CSS pixels from which on an event has its name on it. */
 const NAMED = 40;
 
 /** What is seen: [t0, t1) in nanoseconds, and `y`, pixels from the top of all. @typedef {{t0: number, t1: number, y: number}} Seen */
@@ -19,41 +19,51 @@ const NAMED = 40;
  */
 
 /**
- * @param {Uint8Array} flags one for each event
+ * @param {number} count of events
+ * @param {(event: number) => boolean} stands whether one stands out
  * @returns {Emphasis}
  */
-export function emphasis(flags) {
-  const before = new Uint32Array(flags.length + 1);
-  for (let i = 0; i < flags.length; i++) before[i + 1] = before[i] + flags[i];
-  return { before, count: before[flags.length] };
+export function emphasis(count, stands) {
+  const before = new Uint32Array(count + 1);
+  let found = 0;
+  for (let i = 0; i < count; i++) {
+    if (stands(i)) found++;
+    before[i + 1] = found;
+  }
+  return { before, count: found };
 }
 
 /**
  * Paint all visible rows.
- * @param {Uint32Array} pixels width times height of them, filled with the background
+ * @param {Uint32Array} pixels width times height device pixels, filled with the background
  * @param {number} width
  * @param {number} height
- * @param {number} ceiling pixels at the top that are kept free
+ * @param {number} ceiling CSS pixels at the top that are kept free
  * @param {import("./timeline.js").Timeline} timeline
  * @param {import("./layout.js").Layout} layout
  * @param {Seen} seen
  * @param {import("./colours.js").Colours} colours
  * @param {Emphasis | null} lit all others are dimmed
- * @returns {Label[]} events wide enough for their name
+ * @param {number} [ratio] device pixels of a CSS pixel
+ * @returns {Label[]} events wide enough for their name, in CSS pixels
  */
-export function paintRows(pixels, width, height, ceiling, timeline, layout, seen, colours, lit) {
+export function paintRows(pixels, width, height, ceiling, timeline, layout, seen, colours, lit, ratio = 1) {
   /** @type {Label[]} */
   const labels = [];
   const shift = ceiling - seen.y;
-  for (const placed of visible(layout.bands, seen.y, seen.y + height - ceiling)) {
+  const free = Math.round(ceiling * ratio);
+  for (const placed of visible(layout.bands, seen.y, seen.y + height / ratio - ceiling)) {
     if (placed.folded) continue;
     const band = timeline.bands[placed.band];
     for (let row = 0; row < band.rows; row++) {
       const y = Math.round(placed.top + HEADING + row * ROW + shift);
-      const top = Math.max(ceiling, y);
-      const bottom = Math.min(height, y + ROW - 1);
-      if (y >= height) break;
-      if (bottom > top) paintRow(pixels, width, y, top, bottom, timeline, band.firstRow + row, seen, colours, lit, labels);
+      const top = Math.max(free, Math.round(y * ratio));
+      const bottom = Math.min(height, Math.round((y + ROW - 1) * ratio));
+      if (y * ratio >= height) break;
+      if (bottom > top) {
+        const wide = paintRow(pixels, width, top, bottom, timeline, band.firstRow + row, seen, colours, lit, NAMED * ratio);
+        for (const one of wide) labels.push({ ...one, x: one.x / ratio, width: one.width / ratio, y });
+      }
     }
   }
   return labels;
@@ -62,7 +72,6 @@ export function paintRows(pixels, width, height, ceiling, timeline, layout, seen
 /**
  * @param {Uint32Array} pixels
  * @param {number} width
- * @param {number} y
  * @param {number} top
  * @param {number} bottom
  * @param {import("./timeline.js").Timeline} timeline
@@ -70,9 +79,10 @@ export function paintRows(pixels, width, height, ceiling, timeline, layout, seen
  * @param {Seen} seen
  * @param {import("./colours.js").Colours} colours
  * @param {Emphasis | null} lit
- * @param {Label[]} labels
+ * @param {number} named device pixels from which on an event has its name on it
  */
-function paintRow(pixels, width, y, top, bottom, timeline, row, seen, colours, lit, labels) {
+function paintRow(pixels, width, top, bottom, timeline, row, seen, colours, lit, named) {
+  const wide = [];
   const { start, end, covered, kind, name, rowBegins } = timeline;
   const { t0, t1 } = seen;
   const scale = width / (t1 - t0);
@@ -89,7 +99,7 @@ function paintRow(pixels, width, y, top, bottom, timeline, row, seen, colours, l
       to = Math.min(width, Math.max(from + 1, Math.round(right) - (right - left > 3 ? 1 : 0)));
       const dim = lit !== null && lit.before[i + 1] === lit.before[i];
       colour = colours.ofEvent(kind[i], name[i], dim);
-      if (to - from > NAMED) labels.push({ x: from, width: to - from, y, event: i, dim });
+      if (to - from > named) wide.push({ x: from, width: to - from, event: i, dim });
       i++;
     } else {
       let next = Math.max(i + 1, gallop(start, i, last, t0 + to / scale));
@@ -97,7 +107,7 @@ function paintRow(pixels, width, y, top, bottom, timeline, row, seen, colours, l
       if (next - 1 > i && (end[next - 1] - start[next - 1]) * scale >= NARROW) next--;
       const dim = lit !== null && lit.before[next] === lit.before[i];
       const shown = lit !== null && !dim ? lowerBound(lit.before, i, next, lit.before[i] + 1) - 1 : i;
-      colour = colours.ofPixel(kind[shown], dim || lit === null ? (covered[next] - covered[i]) * scale : 1, dim);
+      colour = colours.ofPixel(kind[shown], name[shown], dim || lit === null ? (covered[next] - covered[i]) * scale : 1, dim);
       i = next;
     }
     if (from >= width) break;
@@ -109,4 +119,5 @@ function paintRow(pixels, width, y, top, bottom, timeline, row, seen, colours, l
       for (let line = top * width; line < bottom * width; line += width) pixels.fill(colour, line + from, line + to);
     }
   }
+  return wide;
 }

@@ -3,29 +3,42 @@
 
 import { counted, duration, percent } from "./amounts.js";
 import { button, element } from "./dom.js";
-import { coveredBefore } from "./minimap.js";
+import { coveredBefore } from "./measure.js";
+import { describeRange } from "./range.js";
 import { targetOf, showTarget } from "./show.js";
 import { lowerBound } from "./sorted.js";
 import { KIND_NAMES } from "./timeline.js";
 
 const MOST_WORK = 12;
+/** Frames of the program itself: no library's, nothing built in. */
+const OWN_CODE = /^(?!.*(?:site-packages|dist-packages|lib\/python|^torch\/|^<)).*\.py\(\d+\)/;
+
+/** Milliseconds that a range stays as it is before it is measured. */
+const SETTLED = 120;
 
 /** @param {import("./stage.js").Stage} stage */
 export function followSelection(stage) {
+  /** @type {number | [number, number]} */
   let shown = -2;
+  let timer = 0;
   const follow = () => {
-    if (stage.selected === shown) return;
-    shown = stage.selected;
-    stage.panel.replaceChildren(...(shown < 0 ? [hint()] : describe(stage, shown)));
-    if (shown >= 0) stage.say(sentence(stage.timeline, shown));
+    const wanted = stage.range ?? stage.selected;
+    if (wanted === shown) return;
+    shown = wanted;
+    clearTimeout(timer);
+    if (stage.range) timer = window.setTimeout(() => stage.panel.replaceChildren(...describeRange(stage)), SETTLED);
+    else {
+      stage.panel.replaceChildren(...(stage.selected < 0 ? [hint()] : describe(stage, stage.selected)));
+      if (stage.selected >= 0) stage.say(sentence(stage.timeline, stage.selected));
+    }
   };
   stage.watchers.add(follow);
   follow();
 }
 
 function hint() {
-  const keys = "W and S zoom, A and D pan, F fits, / searches, . and , go on, N and P go through the findings, Esc clears.";
-  return element("p", { class: "note" }, `Click an event, or walk from one to the next with the arrow keys. ${keys}`);
+  const text = "Drag to measure a stretch of time; click an event to read about it. The key ? lists all keys.";
+  return element("p", { class: "note" }, text);
 }
 
 /**
@@ -65,8 +78,10 @@ function describe(stage, event) {
     return made;
   };
   add(KIND_NAMES[/** @type {keyof typeof KIND_NAMES} */ (timeline.kind[event])], element("code", {}, timeline.text(event)));
+  const origin = originOf(timeline, event).flatMap((other, i) => (i ? [" ← ", link(other)] : [link(other)]));
+  if (origin.length) add("work of", ...origin);
   add("on", band.source ? `${band.source}, ${band.label}` : band.label);
-  const [windowStart] = timeline.window;
+  const [windowStart] = stage.window;
   const inWindow = windowStart ? `, ${moment(start[event] - windowStart)} of the window` : "";
   add("begins", `at ${moment(start[event])} of the trace${inWindow}`);
   add("takes", `${duration(length)}${insideText(timeline, row, event)}`);
@@ -103,6 +118,22 @@ function describe(stage, event) {
     add("named by", show);
   }
   return [facts];
+}
+
+/**
+ * What a piece of device work comes from: the operator that launched it, its module and the line of the program.
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {number} event
+ */
+function originOf(timeline, event) {
+  const launch = timeline.launchOf(event);
+  if (launch < 0) return [];
+  const calls = timeline.around(launch, timeline.bands[timeline.bandOf(timeline.rowOf(launch))]);
+  const operator = calls.find((call) => timeline.kind[call] === 1);
+  const stack = timeline.stack(launch);
+  const module = stack.find((frame) => timeline.text(frame).startsWith("nn.Module: "));
+  const line = stack.find((frame) => OWN_CODE.test(timeline.text(frame)));
+  return [operator, module, line].filter((one) => one !== undefined);
 }
 
 /** @param {HTMLElement[]} links */

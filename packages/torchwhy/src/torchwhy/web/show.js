@@ -2,6 +2,7 @@
 // What a click elsewhere on the page shows in the timeline: elements with data-show="KIND:VALUE".
 
 import { counted } from "./amounts.js";
+import { button, element } from "./dom.js";
 import { extent } from "./stretches.js";
 
 /** @typedef {import("./timeline.js").Stretches} Stretches */
@@ -94,35 +95,97 @@ function length(timeline, event) {
   return timeline.end[event] - timeline.start[event];
 }
 
-/**
- * Let elements with data-show show what they name: in the stage whose number data-stage has, else in the first that
- * knows it; a name in all of them.
- * @param {import("./stage.js").Stage[]} stages
- */
-export function followLinks(stages) {
-  /** @param {HTMLElement} link */
-  const follow = (link) => {
-    const what = link.dataset.show ?? "";
-    const chosen = link.dataset.stage === undefined ? stages : stages.slice(Number(link.dataset.stage)).slice(0, 1);
-    let shown = false;
+/** Scroll to an element, also in what is folded. @param {HTMLElement} one */
+function reveal(one) {
+  const folded = one.closest("details");
+  if (folded) folded.open = true;
+  one.scrollIntoView({ block: "center" });
+}
+
+/** What is shown of the page's findings, steps and names, and the bar above the timeline that says so. */
+export class Shown {
+  /**
+   * Elements with data-show show what they name: in the stage whose number data-stage has, else in the first that knows
+   * it; a name in all of them.
+   * @param {import("./stage.js").Stage[]} stages
+   */
+  constructor(stages) {
+    this.stages = stages;
+    /** As in data-show; "" for nothing. */
+    this.what = "";
+    document.addEventListener("click", (event) => {
+      const link = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-show]"));
+      if (link) this.show(link.dataset.show ?? "", link.dataset.stage);
+    });
+    document.addEventListener("keydown", (event) => {
+      const link = /** @type {HTMLElement} */ (event.target);
+      const pressed = event.key === "Enter" || event.key === " ";
+      if (!pressed || !link.dataset?.show || link.tagName === "BUTTON") return;
+      event.preventDefault();
+      this.show(link.dataset.show, link.dataset.stage);
+    });
+  }
+
+  /**
+   * @param {string} what as in data-show
+   * @param {string} [number] of the stage
+   */
+  show(what, number) {
+    const { stages } = this;
+    const chosen = number === undefined ? stages : stages.slice(Number(number)).slice(0, 1);
+    this.what = "";
     for (const stage of chosen) {
       const target = targetOf(stage.timeline, what);
-      if (!target || (shown && !what.startsWith("name:"))) continue;
+      if (!target || (this.what && !what.startsWith("name:"))) continue;
       showTarget(stage, target);
-      if (!shown) stage.element.scrollIntoView({ block: "nearest" });
-      shown = true;
+      this.tell(stage, what, target);
+      if (!this.what) stage.element.scrollIntoView({ block: "start" });
+      this.what = what;
     }
     for (const other of document.querySelectorAll("button[data-show]")) {
-      other.setAttribute("aria-pressed", String(other === link));
+      const same = other instanceof HTMLElement && other.dataset.show === what && other.dataset.stage === number;
+      other.setAttribute("aria-pressed", String(same));
     }
-    if (!shown) chosen[0]?.say("The timeline doesn't have it.");
-  };
-  document.addEventListener("click", (event) => {
-    const link = /** @type {Element} */ (event.target).closest("[data-show]");
-    if (link) follow(/** @type {HTMLElement} */ (link));
-  });
-  document.addEventListener("keydown", (event) => {
-    const link = /** @type {HTMLElement} */ (event.target);
-    if (event.key === "Enter" && link.dataset?.show && link.tagName !== "BUTTON") follow(link);
-  });
+    if (!this.what) chosen[0]?.say("The timeline doesn't have it.");
+  }
+
+  /** Show the next finding, or the one before. @param {1 | -1} way */
+  finding(way) {
+    const count = this.stages[0]?.timeline.findings.length ?? 0;
+    if (!count) return;
+    const now = this.what.startsWith("finding:") ? Number(this.what.slice("finding:".length)) : way > 0 ? -1 : count;
+    this.show(`finding:${(now + way + count) % count}`);
+  }
+
+  clear() {
+    this.what = "";
+    for (const stage of this.stages) {
+      stage.bar.replaceChildren();
+      stage.stretches = null;
+      stage.range = null;
+      stage.select(-1);
+    }
+    for (const other of document.querySelectorAll('[aria-pressed="true"]')) other.setAttribute("aria-pressed", "false");
+  }
+
+  /**
+   * Say above the timeline what it shows.
+   * @param {import("./stage.js").Stage} stage
+   * @param {string} what
+   * @param {Target} target
+   */
+  tell(stage, what, target) {
+    const [kind, value] = what.split(":", 2);
+    const clear = button("×", "Show nothing (Esc)", () => this.clear());
+    if (kind !== "finding") return stage.bar.replaceChildren(element("span", {}, target.says), clear);
+    const place = `Finding ${Number(value) + 1} of ${stage.timeline.findings.length}: `;
+    const card = document.getElementById(`finding-${value}`);
+    stage.bar.replaceChildren(
+      element("span", {}, element("strong", {}, place), target.says),
+      button("‹", "Previous finding (P)", () => this.finding(-1)),
+      button("›", "Next finding (N)", () => this.finding(1)),
+      ...(card ? [button("card", "Back to what is said of it", () => reveal(card))] : []),
+      clear,
+    );
+  }
 }

@@ -1,16 +1,21 @@
 // @ts-check
 // One timeline on the screen: what part of it is seen, what is selected and emphasised, and drawing it.
+// Walking from event to event is in walk.js, what stands beside it in panel.js.
 
 import { Colours } from "./colours.js";
 import { button, checkbox, element } from "./dom.js";
 import { GAP, HEADING, ROW, layoutOf } from "./layout.js";
+import { legendOf } from "./legend.js";
 import { Minimap } from "./minimap.js";
 import { Overlay, RULER } from "./overlay.js";
 import { emphasis, paintRows } from "./raster.js";
 import { isDark } from "./theme.js";
+import { neighbour, nextLit, placeOf } from "./walk.js";
 
 const MARGIN = 0.02;
 const SHORTEST = 20;
+/** Device pixels of a CSS pixel that are worth painting. */
+const MOST_PIXELS = 2;
 
 export class Stage {
   /**
@@ -26,13 +31,21 @@ export class Stage {
     this.selected = -1;
     /** @type {import("./raster.js").Emphasis | null} */
     this.lit = null;
-    /** @type {Uint32Array | null} */
-    this.litInTime = null;
+    /** Where the view may go; null for the trace and a little more. @type {[number, number] | null} */
+    this.reach = null;
+    /** What findings are about, or the reader's own choice. */
+    this.window = timeline.window;
+    /** The stretch of time that the reader measures. @type {[number, number] | null} */
+    this.range = null;
+    /** Where the pointer is, in time. @type {number | null} */
+    this.cursor = null;
     /** @type {import("./timeline.js").Stretches | null} */
     this.stretches = null;
     /** @type {[number, number][]} */
     this.arrows = [];
     this.allArrows = false;
+    /** @type {"kind" | "name"} */
+    this.colouring = "kind";
     this.path = false;
     const many = new Set(timeline.bands.map((band) => band.source)).size > 1;
     const shut = (/** @type {string} */ side) => side === "frames" || (many && side !== "device"); // of ranks their devices
@@ -57,9 +70,16 @@ export class Stage {
     );
     const map = element("canvas", { class: "minimap", "aria-hidden": "true" });
     const notes = timeline.notes.map((text) => element("p", { class: "note" }, text));
-    this.panel = element("div", { class: "selected" });
+    this.legend = element("ul", { class: "legend", "aria-label": "Colours" });
+    this.panel = element("div", { class: "selected", tabindex: "0", role: "region", "aria-label": "What is selected" });
     this.speech = element("p", { class: "speech", "aria-live": "polite" });
-    place.replaceChildren(this.tools, ...notes, map, this.view, this.panel, this.speech);
+    const drawing = element("div", { class: "drawing" }, map, this.view, this.legend);
+    /** What is shown of the page, in a line. */
+    this.bar = element("div", { class: "shown" });
+    /** Who calls whom in a stretch of time, where that was asked for. */
+    this.flame = element("div");
+    place.classList.add("stage");
+    place.replaceChildren(this.bar, this.tools, ...notes, drawing, this.panel, this.flame, this.speech);
     this.pixels = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
     this.strokes = /** @type {CanvasRenderingContext2D} */ (this.above.getContext("2d"));
     this.minimap = new Minimap(map, timeline, (t0, t1) => this.look(t0, t1), () => this.seen);
@@ -79,7 +99,16 @@ export class Stage {
       button("+", "Zoom in (W)", () => this.zoom(1 / 1.5)),
       button("fit", "Show the whole window (F)", () => this.fit()),
     );
-    this.tools.append(zoom);
+    const colours = element("select", { "aria-label": "Colours" });
+    for (const [value, text] of [["kind", "colours by kind"], ["name", "colours by name"]]) {
+      colours.append(element("option", { value }, text));
+    }
+    colours.addEventListener("change", () => {
+      this.colouring = colours.value === "name" ? "name" : "kind";
+      this.recolour();
+    });
+    const full = button("full screen", "Full screen", () => this.element.requestFullscreen?.());
+    this.tools.append(zoom, full, colours);
     if (timeline.bands.some((band) => band.side === "frames")) {
       this.framesBox = checkbox("Python frames", false, (checked) => this.foldFrames(!checked));
       this.tools.append(this.framesBox);
@@ -117,7 +146,7 @@ export class Stage {
 
   /** @param {number} t0 @param {number} t1 */
   look(t0, t1) {
-    const [first, last] = this.timeline.span;
+    const [first, last] = this.reach ?? this.timeline.span;
     const whole = Math.max(last - first, SHORTEST);
     const length = Math.min(Math.max(t1 - t0, SHORTEST), whole * 1.2);
     let start = (t0 + t1 - length) / 2;
@@ -153,7 +182,7 @@ export class Stage {
       const length = end[this.selected] - start[this.selected];
       this.look(start[this.selected] - length / 2, end[this.selected] + length / 2);
     } else {
-      const [start, end] = this.timeline.window[1] > this.timeline.window[0] ? this.timeline.window : this.timeline.span;
+      const [start, end] = this.window[1] > this.window[0] ? this.window : this.timeline.span;
       this.lookAt(start, end);
     }
   }
@@ -243,82 +272,35 @@ export class Stage {
 
   /** Let events stand out. @param {((event: number) => boolean) | Iterable<number> | null} which */
   emphasise(which) {
-    this.litInTime = null;
-    this.lit = null;
-    if (which !== null) {
-      const flags = new Uint8Array(this.timeline.count);
-      if (typeof which === "function") for (let i = 0; i < flags.length; i++) flags[i] = which(i) ? 1 : 0;
-      else for (const event of which) flags[event] = 1;
-      this.lit = emphasis(flags);
-    }
+    if (which === null || typeof which === "function") return this.light(which && emphasis(this.timeline.count, which));
+    const flags = new Uint8Array(this.timeline.count);
+    for (const event of which) flags[event] = 1;
+    this.light(emphasis(flags.length, (event) => flags[event] === 1));
+  }
+
+  /** @param {import("./raster.js").Emphasis | null} lit */
+  light(lit) {
+    this.lit = lit;
     this.changed();
   }
 
-  /** The emphasised events in order of time. */
-  emphasised() {
-    const { lit } = this;
-    if (!lit) return new Uint32Array(0);
-    if (!this.litInTime) {
-      const found = new Uint32Array(lit.count);
-      for (let i = 0, n = 0; n < found.length; i++) if (lit.before[i + 1] > lit.before[i]) found[n++] = i;
-      const { start } = this.timeline;
-      this.litInTime = found.sort((a, b) => start[a] - start[b] || a - b);
-    }
-    return this.litInTime;
+  /** Measure a stretch of time, or none. @param {[number, number] | null} range */
+  measure(range) {
+    this.range = range;
+    this.changed();
   }
 
-  /** Select the next emphasised event in time, or without any, the neighbour in the row. @param {1 | -1} way */
-  next(way) {
-    const { timeline, selected } = this;
-    const events = this.emphasised();
-    if (events.length) {
-      const at = selected < 0 ? -1 : events.indexOf(selected);
-      if (at >= 0) return this.visit(events[(at + way + events.length) % events.length]);
-      const from = selected < 0 ? this.seen.t0 : timeline.start[selected];
-      const after = events.findIndex((event) => timeline.start[event] >= from);
-      const next = way > 0 ? (after < 0 ? 0 : after) : (after < 0 ? events.length : after) - 1;
-      return this.visit(events[(next + events.length) % events.length]);
-    }
-    return this.walk(way);
+  next(/** @type {1 | -1} */ way) {
+    const event = this.lit?.count ? nextLit(this, way) : neighbour(this, way);
+    if (event >= 0) this.visit(event);
   }
 
-  /** Select the neighbour in the row. @param {1 | -1} way */
-  walk(way) {
-    const { timeline, selected } = this;
-    if (selected < 0) return this.first();
-    const row = timeline.rowOf(selected);
-    const next = selected + way;
-    if (next >= timeline.rowBegins[row] && next < timeline.rowBegins[row + 1]) this.visit(next);
-  }
-
-  /** Select the nearest event in a row above or below. @param {1 | -1} way */
-  climb(way) {
-    const { timeline, selected } = this;
-    if (selected < 0) return this.first();
-    const middle = (Math.max(timeline.start[selected], this.seen.t0) + Math.min(timeline.end[selected], this.seen.t1)) / 2;
-    const rows = timeline.rowBegins.length - 1;
-    for (let row = timeline.rowOf(selected) + way; row >= 0 && row < rows; row += way) {
-      if (Number.isNaN(this.layout.rowTop[row])) continue;
-      let next = timeline.eventAt(row, timeline.start[selected]);
-      for (let i = timeline.rowBegins[row]; next < 0 && i < timeline.rowBegins[row + 1]; i++) {
-        if (timeline.end[i] >= timeline.start[selected]) next = i; // the first that begins after it
-      }
-      if (next >= 0 && timeline.start[next] <= Math.max(middle, timeline.end[selected])) return this.visit(next);
+  /** Which one of those that stand out an event is in time, from 1. @param {number} event */
+  placeOf(event) {
+    if (this.placed?.event !== event || this.placed.lit !== this.lit) {
+      this.placed = { event, lit: this.lit, place: placeOf(this, event) };
     }
-  }
-
-  /** Select the first event in view. */
-  first() {
-    const { timeline, layout } = this;
-    for (let row = 0; row + 1 < timeline.rowBegins.length; row++) {
-      if (Number.isNaN(layout.rowTop[row])) continue;
-      for (let i = timeline.rowBegins[row]; i < timeline.rowBegins[row + 1]; i++) {
-        if (timeline.end[i] > this.seen.t0) {
-          if (timeline.start[i] < this.seen.t1) return this.visit(i);
-          break;
-        }
-      }
-    }
+    return this.placed.place;
   }
 
   /** The event at a place of the view, or -1. @param {number} x @param {number} y */
@@ -352,19 +334,24 @@ export class Stage {
 
   resize() {
     const ratio = devicePixelRatio || 1;
+    this.ratio = Math.min(ratio, MOST_PIXELS);
     this.width = Math.max(1, this.view.clientWidth);
     this.height = Math.max(1, this.view.clientHeight);
-    this.canvas.width = this.width;
-    this.canvas.height = this.height;
+    this.canvas.width = Math.round(this.width * this.ratio);
+    this.canvas.height = Math.round(this.height * this.ratio);
     this.above.width = Math.round(this.width * ratio);
     this.above.height = Math.round(this.height * ratio);
     this.strokes.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.image = new ImageData(this.width, this.height);
+    this.image = new ImageData(this.canvas.width, this.canvas.height);
     this.recolour();
   }
 
   recolour() {
-    this.colours = new Colours(isDark());
+    this.colours = new Colours(isDark(), this.timeline, this.colouring);
+    if (this.legend.dataset.of !== this.colouring) {
+      this.legend.dataset.of = this.colouring;
+      this.legend.replaceChildren(...legendOf(this));
+    }
     this.minimap.prepare(this.width, devicePixelRatio || 1, this.colours);
     this.draw();
   }
@@ -381,9 +368,9 @@ export class Stage {
     if (!image || !colours) return;
     const pixels = new Uint32Array(image.data.buffer);
     pixels.fill(colours.look.background);
-    const labels = paintRows(pixels, width, height, RULER, timeline, layout, seen, colours, lit);
+    const labels = paintRows(pixels, image.width, image.height, RULER, timeline, layout, seen, colours, lit, this.ratio);
     this.pixels.putImageData(image, 0, 0);
     new Overlay(this.strokes, width, height, timeline, layout, seen, colours).draw(labels, this);
-    this.minimap.draw(this.stretches);
+    this.minimap.draw(this.stretches, this.lit);
   }
 }

@@ -1,6 +1,8 @@
 // @ts-check
 // Light or dark: as the system has it, or as the reader chose.
 
+import { store, stored } from "./storage.js";
+
 const KEY = "torchwhy-theme";
 const THEMES = ["auto", "light", "dark"];
 
@@ -15,7 +17,7 @@ export function isDark() {
  * @param {() => void} changed
  */
 export function followTheme(changed) {
-  let theme = THEMES.includes(stored()) ? stored() : "auto";
+  let theme = THEMES.includes(stored(KEY)) ? stored(KEY) : "auto";
   const button = document.getElementById("theme");
   const apply = () => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
@@ -25,27 +27,9 @@ export function followTheme(changed) {
   };
   button?.addEventListener("click", () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-    store(theme);
+    store(KEY, theme);
     apply();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
   apply();
-}
-
-/** Pages in a sandbox, and readers who want so, have no storage: the theme then lasts as long as the page. */
-function stored() {
-  try {
-    return localStorage.getItem(KEY) ?? "auto";
-  } catch {
-    return "auto";
-  }
-}
-
-/** @param {string} theme */
-function store(theme) {
-  try {
-    localStorage.setItem(KEY, theme);
-  } catch {
-    // as above
-  }
 }

@@ -16,7 +16,10 @@ import { lowerBound } from "./sorted.js";
 
 /** @typedef {{name: string, start: number, end: number, deviceEnd: number}} Step */
 
-/** @typedef {{title: string, stretches: Stretches, evidence: Uint32Array[]}} Finding */
+/**
+ * What a finding points at, and what its fix can save at most, nanoseconds; 0 where there is nothing to fix.
+ * @typedef {{title: string, stake: number, stretches: Stretches, evidence: Uint32Array[]}} Finding
+ */
 
 /** @typedef {{label: string, unit: string, times: Float64Array, values: Float64Array, highest: number}} Counter */
 
@@ -40,6 +43,8 @@ export class Timeline {
     this.count = /** @type {number} */ (header.events);
     this.names = this.count ? block.text("names").split("\0") : [];
     this.shortNames = this.count ? block.text("shortNames").split("\0") : [];
+    /** The kind of device work of each name, "" for what runs on the host. */
+    this.category = this.count ? block.text("category").split("\0") : [];
     this.longestName = /** @type {number} */ (header.longestName);
     this.notes = /** @type {string[]} */ (header.notes);
     this.window = /** @type {[number, number]} */ (header.window);
@@ -208,8 +213,9 @@ function readTargets(block) {
   };
   /** @type {Finding[]} */
   const findings = header.findings.map(
-    (/** @type {{title: string, stretches: number, evidence: number[]}} */ one) => ({
+    (/** @type {{title: string, stake: number, stretches: number, evidence: number[]}} */ one) => ({
       title: one.title,
+      stake: one.stake,
       stretches: stretches(one.stretches),
       evidence: one.evidence.map(events),
     }),

@@ -1,0 +1,130 @@
+// @ts-check
+// What there is to say of the stretch of time that the reader measures, and what can be done with it.
+
+import { counted, duration, percent } from "./amounts.js";
+import { copied, download } from "./clipboard.js";
+import { button, element } from "./dom.js";
+import { traceOf } from "./excerpt.js";
+import { flameOf } from "./flame.js";
+import { measured } from "./measure.js";
+
+const MOST = 8;
+
+/** @typedef {import("./stage.js").Stage} Stage */
+
+/** @param {Stage} stage @returns {HTMLElement[]} */
+export function describeRange(stage) {
+  const range = /** @type {[number, number]} */ (stage.range);
+  const { timeline } = stage;
+  const found = measured(timeline, range);
+  const [from, to] = range.map((time) => duration(time - stage.window[0]));
+  const tools = element(
+    "p",
+    { class: "card-tools" },
+    button("zoom", "Zoom to this stretch", () => stage.lookAt(...range)),
+    button("window", "Make this stretch what F fits and shares are of", () => {
+      stage.window = range;
+      stage.say("This stretch is the window now.");
+      stage.changed();
+    }),
+    button("flame graph", "Draw who calls whom in this stretch", () => stage.flame.replaceChildren(...flameOf(stage, range))),
+    button("copy", "Copy these numbers as Markdown", () => copied(stage, markdown(stage, range, found))),
+    button("save", "Save this stretch as a small trace", () => {
+      download(`stretch-${Math.round(range[0] / 1000)}us.json`, traceOf(timeline, range));
+    }),
+    button("×", "Measure nothing", () => {
+      stage.flame.replaceChildren();
+      stage.measure(null);
+    }),
+  );
+  return [
+    element("h3", {}, `${duration(found.length)}, from ${from} to ${to} of the window`),
+    tools,
+    busyTable(stage, found),
+    ...shareTables(stage, found),
+  ];
+}
+
+/** @param {Stage} stage @param {import("./measure.js").Measured} found */
+function busyTable({ timeline }, { bands, length }) {
+  const rows = bands.map(({ band, busy, events }) => [
+    labelOf(timeline, band),
+    duration(busy),
+    percent(busy / length),
+    duration(length - busy),
+    events.toLocaleString("en"),
+  ]);
+  return table(["thread or stream", "busy", "", "idle", "events"], rows);
+}
+
+/** @param {Stage} stage @param {import("./measure.js").Measured} found */
+function shareTables(stage, found) {
+  const { timeline } = stage;
+  return sidesOf(found).map(([title, shares]) => {
+    const rows = shares.slice(0, MOST).map(({ name, time, calls }) => {
+      const text = timeline.shortNames[name] || timeline.names[name];
+      const link = button(text.slice(0, 80), timeline.names[name].slice(0, 500), () =>
+        stage.emphasise((event) => timeline.name[event] === name),
+      );
+      link.className = "link";
+      return [link, duration(time), percent(time / found.length), calls.toLocaleString("en")];
+    });
+    const rest = shares.length > MOST ? [`and ${counted(shares.length - MOST, "more name")}`, "", "", ""] : null;
+    return table([title, "time", "", "calls"], rest ? [...rows, rest] : rows);
+  });
+}
+
+/** @param {import("./measure.js").Measured} found @returns {[string, import("./measure.js").Share[]][]} */
+function sidesOf(found) {
+  const sides = /** @type {[string, import("./measure.js").Share[]][]} */ ([
+    ["work on devices", found.device],
+    ["calls on the host, their own time", found.host],
+    ["Python frames, their own time", found.frames],
+  ]);
+  return sides.filter(([, shares]) => shares.length);
+}
+
+/** @param {import("./timeline.js").Timeline} timeline @param {number} number */
+export function labelOf(timeline, number) {
+  const band = timeline.bands[number];
+  const what = { frames: "Python frames of ", labels: "annotations on " }[band.side] ?? "";
+  return `${band.source ? `${band.source}, ` : ""}${what}${band.label}`;
+}
+
+/**
+ * @param {string[]} headings
+ * @param {(string | HTMLElement)[][]} rows
+ */
+export function table(headings, rows) {
+  const look = (/** @type {number} */ i) => /** @type {Record<string, string>} */ (i ? { class: "number" } : {});
+  const head = headings.map((text, i) => element(text ? "th" : "td", look(i), text));
+  const body = rows.map((cells) => element("tr", {}, ...cells.map((cell, i) => element("td", look(i), cell))));
+  return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
+}
+
+/**
+ * The numbers as text for an issue or a chat.
+ * @param {Stage} stage
+ * @param {[number, number]} range
+ * @param {import("./measure.js").Measured} found
+ */
+function markdown({ timeline }, range, found) {
+  const lines = [`**${duration(found.length)}**, from ${duration(range[0])} to ${duration(range[1])} of the trace`, ""];
+  lines.push("| thread or stream | busy | share | events |", "|---|---|---|---|");
+  for (const { band, busy, events } of found.bands) {
+    lines.push(`| ${cell(labelOf(timeline, band))} | ${duration(busy)} | ${percent(busy / found.length)} | ${events} |`);
+  }
+  for (const [title, shares] of sidesOf(found)) {
+    lines.push("", `| ${title} | time | share | calls |`, "|---|---|---|---|");
+    for (const { name, time, calls } of shares.slice(0, MOST)) {
+      const text = timeline.shortNames[name] || timeline.names[name];
+      lines.push(`| \`${cell(text.slice(0, 120))}\` | ${duration(time)} | ${percent(time / found.length)} | ${calls} |`);
+    }
+  }
+  return lines.join("\n");
+}
+
+/** A text that does not end its cell. @param {string} text */
+function cell(text) {
+  return text.replace(/[|`\n\r]/g, " ");
+}

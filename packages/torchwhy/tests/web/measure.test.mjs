@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { eventOf, idOf } from "../../src/torchwhy/web/address.js";
+import { traceOf } from "../../src/torchwhy/web/excerpt.js";
+import { bottomUp, boxesOf, callTree } from "../../src/torchwhy/web/flame.js";
+import { measured } from "../../src/torchwhy/web/measure.js";
+import { Timeline } from "../../src/torchwhy/web/timeline.js";
+import { nextLit, placeOf } from "../../src/torchwhy/web/walk.js";
+
+/** A timeline of bands, each with rows of events [start, end, name, kind]. */
+function made(bands, links = []) {
+  const rows = bands.flatMap(([, ...rows]) => rows);
+  const events = rows.flat();
+  const names = [...new Set(events.map(([, , name]) => name))];
+  const begins = [0];
+  for (const row of rows) begins.push(begins.at(-1) + row.length);
+  const covered = [0];
+  for (const [start, end] of events) covered.push(covered.at(-1) + end - start);
+  let firstRow = 0;
+  const timeline = Object.create(Timeline.prototype);
+  return Object.assign(timeline, {
+    count: events.length,
+    start: Float64Array.from(events, ([start]) => start),
+    end: Float64Array.from(events, ([, end]) => end),
+    kind: Uint8Array.from(events, ([, , , kind]) => kind ?? 1),
+    name: Uint32Array.from(events, ([, , name]) => names.indexOf(name)),
+    names,
+    shortNames: names.map(() => ""),
+    covered: Float64Array.from(covered),
+    rowBegins: Uint32Array.from(begins),
+    work: Uint32Array.from(links, ([work]) => work),
+    launch: Uint32Array.from(links, ([, launch]) => launch),
+    bands: bands.map(([side, ...own], i) => {
+      const band = { label: side === "device" ? `GPU 0 stream ${i}` : `thread ${i}`, side, rows: own.length, source: "", firstRow };
+      firstRow += own.length;
+      return band;
+    }),
+  });
+}
+
+const program = () =>
+  made(
+    [
+      ["frames", [[0, 100, "train.py(3): step", 4]], [[0, 10, "a", 4], [60, 95, "b", 4]]],
+      ["host", [[5, 40, "mm"], [60, 90, "add"]], [[10, 20, "launch", 3], [62, 64, "launch", 3]]],
+      ["device", [[20, 50, "gemm", 5], [70, 80, "vector", 5]], [[40, 60, "gemm", 5]]],
+    ],
+    [[7, 5], [9, 5], [8, 6]],
+  );
+
+test("a stretch is busy where any row is, and calls have their own time", () => {
+  const found = measured(program(), [15, 75]);
+  assert.equal(found.length, 60);
+  assert.deepEqual(found.bands.map(({ busy }) => busy), [60, 40, 45]);
+  const times = (shares, timeline = program()) => Object.fromEntries(shares.map((one) => [timeline.names[one.name], one.time]));
+  assert.deepEqual(times(found.device), { gemm: 30 + 20, vector: 5 });
+  assert.deepEqual(times(found.host), { mm: 25 - 5, add: 15 - 2, launch: 5 + 2 });
+});
+
+test("what a stretch holds adds up to how long its rows are busy", () => {
+  const random = lcg(7);
+  for (let round = 0; round < 50; round++) {
+    const row = (count) => {
+      let time = 0;
+      return Array.from({ length: count }, () => {
+        time += random() * 10;
+        const start = time;
+        time += random() * 10;
+        return [start, time, `n${Math.floor(random() * 5)}`, 5];
+      });
+    };
+    const rows = [row(20), row(30), row(5)];
+    const timeline = made([["device", ...rows]]);
+    const range = [random() * 50, 60 + random() * 100];
+    const inside = (time) => rows.some((events) => events.some(([start, end]) => start <= time && time < end));
+    let busy = 0;
+    const steps = 40000;
+    for (let i = 0; i < steps; i++) busy += inside(range[0] + ((i + 0.5) / steps) * (range[1] - range[0])) ? 1 : 0;
+    const found = measured(timeline, range);
+    assert.ok(Math.abs(found.bands[0].busy / found.length - busy / steps) < 0.002);
+    const sum = rows.flat().reduce((all, [start, end]) => all + Math.max(0, Math.min(end, range[1]) - Math.max(start, range[0])), 0);
+    assert.ok(Math.abs(found.device.reduce((all, one) => all + one.time, 0) - sum) < 1e-6);
+  }
+});
+
+test("a call tree has each nanosecond of the host once", () => {
+  const timeline = program();
+  const root = callTree(timeline, 1, [0, 100], false);
+  assert.equal(root.time, 100);
+  const own = bottomUp(root).map((one) => [timeline.names[one.name], one.own]);
+  assert.equal(own.reduce((all, [, time]) => all + time, 0), 100);
+  assert.equal(Object.fromEntries(own).launch, 12);
+  const top = boxesOf(root).filter((box) => box.depth === 0);
+  assert.deepEqual(top.map((box) => [timeline.names[box.path.name], box.width]), [["train.py(3): step", 1]]);
+});
+
+test("a tree of device work has the time of what each call launched", () => {
+  const timeline = program();
+  const root = callTree(timeline, 1, [0, 100], true);
+  assert.equal(root.time, 30 + 20 + 10);
+  const own = Object.fromEntries(bottomUp(root).map((one) => [timeline.names[one.name], one.own]));
+  assert.deepEqual([own.gemm, own.vector, own.mm], [50, 10, 0]);
+});
+
+test("an event has an id that other rows and rounded times don't change", () => {
+  const timeline = program();
+  for (let i = 0; i < timeline.count; i++) assert.equal(eventOf(timeline, idOf(timeline, i)), i);
+  assert.equal(eventOf(timeline, idOf(timeline, 9).replace("@40", "@41")), 9);
+  assert.equal(eventOf(timeline, "nothing@3"), -1);
+});
+
+test("a saved stretch has its events, their times and their links", () => {
+  const { traceEvents } = JSON.parse(traceOf(program(), [35, 65]));
+  const drawn = traceEvents.filter((one) => one.ph === "X");
+  assert.deepEqual(
+    drawn.map((one) => one.name),
+    ["train.py(3): step", "b", "mm", "add", "launch", "gemm", "gemm"],
+  );
+  const [first, second] = drawn.filter((one) => one.cat === "kernel");
+  assert.deepEqual([first.args.device, first.args.stream], [0, 2]);
+  assert.notEqual(first.args.correlation, undefined);
+  assert.equal(drawn[0].tid, drawn[2].tid); // frames and calls of a thread
+  assert.equal(second.ts, 0.04);
+});
+
+test("the next one that stands out is the next in time, round and round", () => {
+  const timeline = program();
+  const before = Uint32Array.from({ length: timeline.count + 1 }, (_, i) => i);
+  const stage = { timeline, lit: { before, count: timeline.count }, selected: -1, seen: { t0: 0, t1: 100 } };
+  const order = [...timeline.start.keys()].sort((a, b) => timeline.start[a] - timeline.start[b] || a - b);
+  const walked = [];
+  for (let i = 0; i < timeline.count; i++) {
+    stage.selected = nextLit(stage, 1);
+    walked.push(stage.selected);
+    assert.equal(placeOf(stage, stage.selected), i + 1);
+  }
+  assert.deepEqual(walked, order);
+  assert.equal(nextLit(stage, 1), order[0]);
+  assert.equal(nextLit(stage, -1), order.at(-2));
+});
+
+function lcg(seed) {
+  let state = seed;
+  return () => (state = (state * 1103515245 + 12345) % 2147483648) / 2147483648;
+}
