@@ -53,7 +53,8 @@ def page(body: str, title: str, timelines: Sequence[Timeline] = (), *, max_size:
     )
     end = f'<script type="module">{script}</script>\n</body>\n</html>\n'
     room = max_size - len((head + end).encode()) - sum(len(_block_element(i, "")) for i in range(len(timelines)))
-    blocks = [base64.b64encode(block).decode() for block in blocks_within(timelines, room * 3 // 4 - 3 * len(timelines))]
+    fitting = blocks_within(timelines, room * 3 // 4 - 3 * len(timelines))
+    blocks = [base64.b64encode(block).decode() for block in fitting]
     missing = sum(map(len, blocks)) - room
     if missing > 0:
         raise ArgumentError(

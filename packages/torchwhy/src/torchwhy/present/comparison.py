@@ -189,7 +189,7 @@ def _origin_sentences(found: Difference) -> tuple[str, ...]:
 def _place(origin: Origin) -> Cell:
     path = tuple(map(short_name, origin.path))
     if origin.state != "replaced":
-        return Calls(path or ("between the calls of a step",))
+        return Calls(path, f"name:{origin.path[-1]}") if path else Calls(("between the calls of a step",))
     gone, came = (_names(names) for names in origin.replaced)
     return Calls((*path, f"{gone} -> {came}"))
 
@@ -281,7 +281,7 @@ def _fate(fate: Fate) -> tuple[Cell, ...]:
     finding = fate.finding
     text = f"{finding.title}; {fate.note}" if fate.note else finding.title
     times = _pair(fate.us) if any(fate.us) else ""
-    return fate.state, finding.code, finding.slug, times, Words(text)
+    return fate.state, finding.code, finding.slug, times, Words(text, f"titled:{finding.title}")
 
 
 def _change(total: Total) -> str:

@@ -127,18 +127,20 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Calls(msgspec.Struct, frozen=True):
-    """Names of calls, each made by the one before."""
+    """Names of calls, each made by the one before; `target` is what the last is on a timeline, "" for nothing."""
 
     names: tuple[str, ...]
+    target: str = ""
 
     def __str__(self) -> str:
         return " > ".join(self.names)
 
 
 class Words(msgspec.Struct, frozen=True):
-    """A sentence; it may go on several lines and loses nothing."""
+    """A sentence; it may go on several lines and loses nothing. `target`: what it is on a timeline, "" for nothing."""
 
     text: str
+    target: str = ""
 
     def __str__(self) -> str:
         return self.text

@@ -18,13 +18,13 @@ _CERTAINTY: Final = {"high": "", "medium": "fairly sure", "low": "not sure"}
 
 
 def finding_item(
-    finding: ReportedFinding, zero_us: float, *, number: int = -1, brief: bool = False, window: str = ""
+    finding: ReportedFinding, zero_us: float | None, *, number: int = -1, brief: bool = False, window: str = ""
 ) -> FindingItem:
     """Return a finding as a document has it.
 
     Args:
         finding: of the report.
-        zero_us: where the window begins, in the file's own time: moments are told from there.
+        zero_us: where the window begins, in the file's own time: moments are told from there; None to tell none.
         number: its place in the report on a trace; -1 in other reports.
         brief: leave out evidence and cause.
         window: the name of the report's own window; a finding that is about another one says which.
@@ -67,12 +67,12 @@ def _target(number: int, place: int) -> str:
     return f"evidence:{number}:{place}" if number >= 0 else ""
 
 
-def _evidence(item: FindingEvidence, common: str, zero_us: float, target: str) -> Evidence:
+def _evidence(item: FindingEvidence, common: str, zero_us: float | None, target: str) -> Evidence:
     facts = [often(item.count)] if item.count > 1 else []
     facts += [duration(item.time_us)] if item.time_us else []
     facts += [item.note] if item.note and item.note != common else []
     details = [item.where] if item.where else []
-    details += [_moment(item.start_us - zero_us)] if item.start_us is not None else []
+    details += [_moment(item.start_us - zero_us)] if item.start_us is not None and zero_us is not None else []
     return Evidence(
         name=line_of(item.short_name or short_name(item.name)),
         full_name=item.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final
 
 from torchwhy.present.document import (
@@ -12,6 +13,7 @@ from torchwhy.present.document import (
     Bar,
     Bars,
     Block,
+    Calls,
     Caveat,
     Cell,
     Check,
@@ -20,6 +22,7 @@ from torchwhy.present.document import (
     Document,
     Evidence,
     Facts,
+    File,
     FindingItem,
     Findings,
     Heading,
@@ -28,6 +31,7 @@ from torchwhy.present.document import (
     Table,
     Text,
     VerdictBlock,
+    Words,
     is_shown,
 )
 from torchwhy.present.options import Options
@@ -196,6 +200,10 @@ def _cell(cell: Cell, view: View) -> str:
     if isinstance(cell, Name) and cell.text:
         name = f"<code>{escaped(PLAIN.shorten(cell.text, _LONGEST))}</code>"
         return (_button(f"name:{cell.text}", name) if view.linked else name) + escaped(cell.after)
+    if isinstance(cell, (Calls, Words)) and cell.target and view.linked:
+        return _button(cell.target, escaped(str(cell)))
+    if isinstance(cell, File) and view.linked:  # a page is shared: whose folder it was is nobody's business
+        return escaped(PurePath(cell.text).name)
     return escaped(str(cell))
 
 
@@ -218,7 +226,8 @@ def _bars(block: Bars, view: View) -> list[str]:
 
 def _bar(bar: Bar, view: View) -> str:
     width = max((bar.share or 0.0) * 160, 1)
-    drawn = f'<svg viewBox="0 0 160 12" width="160" height="12" preserveAspectRatio="none" aria-hidden="true"><rect width="{width:.1f}" height="12"/></svg>'
+    size = 'viewBox="0 0 160 12" width="160" height="12" preserveAspectRatio="none"'
+    drawn = f'<svg {size} aria-hidden="true"><rect width="{width:.1f}" height="12"/></svg>'
     cells = "".join(f'<td class="number">{escaped(text)}</td>' for text in (bar.amount, bar.time, bar.spread))
     label = _button(bar.target, escaped(bar.label)) if view.linked and bar.target else escaped(bar.label)
     return (
@@ -247,8 +256,8 @@ def _cards(items: Iterable[FindingItem], view: View) -> list[str]:
 
 def _finding(item: FindingItem, view: View) -> list[str]:
     facts = "; ".join([", ".join(filter(None, (item.severity, item.stake, item.certainty))), item.rule])
-    tools = _tools(item) if view.linked and item.number >= 0 else ""
-    place = f' id="finding-{item.number}"' if tools else ""
+    tools = _tools(item) if view.linked else ""
+    place = f' id="finding-{item.number}"' if view.linked and item.number >= 0 else ""
     lines = [
         f'<li class="{escaped(item.severity)}"{place}><h3>{escaped(item.title)}</h3>\n'
         f'<p class="facts">{escaped(facts)}</p>{tools}'
@@ -261,10 +270,11 @@ def _finding(item: FindingItem, view: View) -> list[str]:
 
 def _tools(item: FindingItem) -> str:
     """A button that shows the finding, one that copies it, and where there is something to save, a box that adds it."""
-    show = _button(f"finding:{item.number}", "show", "")
-    copy = f'<button type="button" data-copy="{item.number}">copy</button>'
+    known = item.number >= 0  # by the timeline
+    show = _button(f"finding:{item.number}", "show", "") if known else ""
+    copy = f'<button type="button" data-copy="{item.number if known else ""}">copy</button>'
     box = f'<label><input type="checkbox" data-fix="{item.number}"> if fixed</label>'
-    fix = box if item.time_us and item.severity != "info" else ""
+    fix = box if known and item.time_us and item.severity != "info" else ""
     return f'<p class="card-tools needs-script">{show} {copy} {fix}</p>'
 
 

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from torchwhy.present.document import Caveat, Cell, Column, Document, Findings, Name, Table, rows_of
+from msgspec.structs import replace
+
+from torchwhy.present.document import (
+    Caveat,
+    Cell,
+    Column,
+    Document,
+    Evidence,
+    FindingItem,
+    Findings,
+    Name,
+    Table,
+    Words,
+    rows_of,
+)
 from torchwhy.present.explanation import CALL_FOR_RULES, verdict_block
 from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
 from torchwhy.report.job_report import Collective, JobReport, Rank
+from torchwhy.report.trace_report import ReportedFinding
 from torchwhy.wording import counted, duration, percent, size_text
 
 __all__ = ["job_explanation"]
 
 _RANKS: Final = 16
 _COLLECTIVES: Final = 5
+_RANK: Final = re.compile(r"rank \d+")
 
 
 def job_explanation(report: JobReport) -> Document:
     """Return everything: ranks, verdict, what filled each rank's time, collectives, findings, rules."""
-    # A rank's clock is its own, so moments are told in the time of its file.
-    items = tuple(finding_item(finding, 0.0) for finding in report.findings)
+    items = tuple(_item(finding) for finding in report.findings)
     nothing = nothing_found(report.verdict.kind, len(report.ran), with_stacks=False)
     return Document(
         report.trace.name,
@@ -39,6 +55,17 @@ def job_explanation(report: JobReport) -> Document:
     )
 
 
+def _item(finding: ReportedFinding) -> FindingItem:
+    """A finding without moments, since each rank has a clock of its own; its evidence is a rank, or a name on all."""
+    item = finding_item(finding, None)
+    return replace(item, evidence=tuple(replace(one, target=_target(one)) for one in item.evidence))
+
+
+def _target(one: Evidence) -> str:
+    """What evidence is on the timeline of all ranks."""
+    return f"rank:{one.name[5:]}" if _RANK.fullmatch(one.name) else f"name:{one.full_name}"
+
+
 def _about(report: JobReport) -> str:
     ranks = counted(len(report.ranks), "rank")
     of = f" of {report.world_size}" if (report.world_size or 0) > len(report.ranks) else ""
@@ -47,7 +74,7 @@ def _about(report: JobReport) -> str:
 
 
 def _ranks(report: JobReport) -> Table:
-    last = {row.rank: f"{percent(row.last / row.of)} of {row.of:,}" for row in report.stragglers if row.of}
+    last = {row.rank: f"{percent(row.last / row.of)} of {row.of:,}" for row in report.stragglers if row.last}
     titles = ("window", "a step", "computes", "transfers", "waits", "idle", "came last")
     return Table(
         (Column("rank"), *(Column(title, number=True) for title in titles)),
@@ -62,7 +89,7 @@ def _rank(row: Rank, last: str) -> tuple[Cell, ...]:
     waits = min(row.waited_us, row.exposed_us)
     shares = (row.compute_us, row.exposed_us - waits, waits, row.window_us - row.busy_us)
     return (
-        str(row.rank),
+        Words(str(row.rank), f"rank:{row.rank}"),
         duration(row.window_us),
         duration(row.step_us) if row.step_us is not None else "",
         *(percent(row.share(us)) if row.window_us else "" for us in shares),

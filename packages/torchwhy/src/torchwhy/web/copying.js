@@ -28,6 +28,7 @@ function markdownOf(card, number) {
   });
   const said = [...card.querySelectorAll(":scope > p:not(.facts, .card-tools)")].map(text);
   const page = document.querySelector("h1")?.textContent ?? "";
-  const link = `${location.href.split("#")[0]}#show=finding:${number}`;
-  return [`### ${text(card.querySelector("h3"))}`, text(card.querySelector(".facts")), "", ...evidence, "", ...said, "", `From ${page}: ${link}`].join("\n");
+  const link = `${location.href.split("#")[0]}${number && `#show=finding:${number}`}`;
+  const head = [`### ${text(card.querySelector("h3"))}`, text(card.querySelector(".facts"))];
+  return [...head, "", ...evidence, "", ...said, "", `From ${page}: ${link}`].join("\n");
 }

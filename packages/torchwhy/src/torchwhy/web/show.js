@@ -15,7 +15,7 @@ import { extent } from "./stretches.js";
 /**
  * @param {import("./timeline.js").Timeline} timeline
  * @param {string} what such as "finding:0", "evidence:0:1", "part:copies", "step:3", "stretch:START:LENGTH" in nanoseconds,
- *   "name:aten::mm", "rank:2"
+ *   "name:aten::mm", "titled:TITLE" of a finding, "rank:2"
  * @returns {Target | null} null where the timeline has no such thing
  */
 export function targetOf(timeline, what) {
@@ -26,6 +26,11 @@ export function targetOf(timeline, what) {
     if (!finding) return null;
     const events = new Set(finding.evidence.flatMap((one) => Array.from(one)));
     return { stretches: finding.stretches, events: Uint32Array.from(events), says: finding.title };
+  }
+  if (kind === "titled") {
+    const title = what.slice("titled:".length);
+    const place = timeline.findings.findIndex((one) => one.title === title);
+    return place < 0 ? null : targetOf(timeline, `finding:${place}`);
   }
   if (kind === "evidence") {
     const events = timeline.findings[number]?.evidence[Number(more)];

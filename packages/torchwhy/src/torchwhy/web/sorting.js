@@ -1,7 +1,12 @@
 // @ts-check
-// Tables with data-sortable are sorted by a click on a heading: numbers from the largest, texts from A.
+// Tables with data-sortable are sorted by a click on a heading: numbers from the largest, texts from A. Long ones are
+// filtered by a text.
 
+import { counted } from "./amounts.js";
 import { element } from "./dom.js";
+
+/** From so many rows on a table has a filter. */
+const LONG = 12;
 
 export function followHeadings() {
   for (const table of document.querySelectorAll("table[data-sortable]")) {
@@ -11,7 +16,26 @@ export function followHeadings() {
       heading.append(button);
       button.addEventListener("click", () => sortBy(/** @type {HTMLTableElement} */ (table), column));
     });
+    addFilter(/** @type {HTMLTableElement} */ (table));
   }
+}
+
+/** @param {HTMLTableElement} table */
+function addFilter(table) {
+  const rows = Array.from(table.tBodies[0]?.rows ?? []).filter((row) => !row.classList.contains("total"));
+  if (rows.length < LONG) return;
+  const input = element("input", { type: "search", placeholder: "Filter", "aria-label": "Show the rows with this text" });
+  const told = element("output", { class: "count" });
+  input.addEventListener("input", () => {
+    const wanted = input.value.toLowerCase();
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = !(row.textContent ?? "").toLowerCase().includes(wanted);
+      if (!row.hidden) shown++;
+    }
+    told.textContent = wanted ? `${shown} of ${counted(rows.length, "row")}` : "";
+  });
+  table.before(element("p", { class: "card-tools needs-script" }, input, told));
 }
 
 /**
