@@ -64,7 +64,7 @@ class Session:
         stopped: true when nothing will be recorded any more.
         gave_up: true when that is for a reason that `notes` tells.
         exported: timelines that other profilers have written.
-        cut: true when a recording of everything ended before the program.
+        cut: true when a recording of everything is only a part of the run.
         made_room: true when recording ended because the program records itself.
         steps_from: what marks a step.
         before: steps that passed before the schedule began.
@@ -204,6 +204,17 @@ class Session:
         """When the first operator of the last window began, in seconds after the window did; None without windows."""
         windows = self.recorder.windows if self.recorder is not None else []
         return windows[-1].first_s if windows else None
+
+    def recorded_s(self) -> float:
+        """How long the windows that are closed are together, in seconds."""
+        windows = self.recorder.windows if self.recorder is not None else []
+        return sum(window.spent.wall_us for window in windows) / 1e6
+
+    @_contained
+    def order_windows(self) -> None:
+        """Put the window with most events first."""
+        if self.recorder is not None:
+            self.recorder.windows.sort(key=lambda window: window.size, reverse=True)
 
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
