@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 import torch
@@ -64,7 +65,7 @@ def test_looks_that_take_long_come_rarely():
     while len(looks) < 3:
         time.sleep(0.01)
     cancel()
-    assert min(after - before for before, after in zip(looks, looks[1:], strict=False)) >= 0.4
+    assert min(after - before for before, after in pairwise(looks)) >= 0.4
 
 
 @pytest.mark.skipif(main_thread.heap_bytes() is None, reason="needs glibc 2.33")

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -110,7 +111,7 @@ def test_a_tight_loop_is_recorded_in_windows_over_the_run(monkeypatch):
     session = Session(rate=300_000)
     run(session, 9, monkeypatch)
     begins = [begin for begin, _, _ in session.windows]
-    gaps = [after - before for before, after in zip(begins, begins[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(begins)]
     assert len(begins) >= 3
     assert gaps == sorted(gaps)
     assert session.cut

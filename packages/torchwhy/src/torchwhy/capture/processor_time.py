@@ -62,7 +62,7 @@ class ProcessorMark:
 
 
 def waited_ns() -> int | None:
-    """How long the thread that calls this has stood in a run queue; None without Linux's statistics of its scheduler."""
+    """How long the thread that calls this stood in a run queue; None without Linux's statistics of its scheduler."""
     try:
         return int(SCHEDSTAT.read_bytes().split()[1])
     except (OSError, IndexError, ValueError):
