@@ -15,6 +15,10 @@ from torchwhy.capture.whole_run import EndingCost, Limits, WholeRun
 EVENT_BYTES, EVENT_END_S = 550, 18e-6
 
 
+def never(thread):
+    return 0
+
+
 @dataclass
 class Session:
     """Plays a program that calls operators at a rate, and a recorder."""
@@ -79,7 +83,9 @@ def played(monkeypatch):
 def run(session, seconds, monkeypatch, limits=None, look_s=0.01):
     """Let the program work for so long; return its recording and how long it stood still."""
     monkeypatch.setattr(whole_run, "heap_bytes", lambda: session.heap)
-    whole = WholeRun(session, limits or Limits(), "", "MORE", "REMEDY", clock=lambda: session.now, waited=lambda: 0)
+    whole = WholeRun(
+        session, limits or Limits(), "", "MORE", "REMEDY", clock=lambda: session.now, waited=lambda thread: 0
+    )
     whole.record(Options())
     worked = held = 0.0
     while worked < seconds:
@@ -141,7 +147,7 @@ def test_time_ends_the_recording_and_is_told(monkeypatch):
 def test_a_heap_that_the_program_fills_pauses_nothing(monkeypatch):
     session = Session(rate=100)
     monkeypatch.setattr(whole_run, "heap_bytes", lambda: session.heap)
-    whole = WholeRun(session, Limits(), "", "", "", clock=lambda: session.now, waited=lambda: 0)
+    whole = WholeRun(session, Limits(), "", "", "", clock=lambda: session.now, waited=never)
     whole.record(Options())
     for _ in range(500):
         session.work(0.01)
@@ -162,7 +168,7 @@ def test_no_window_ends_within_a_call_and_all_threads_end_anywhere(monkeypatch):
     monkeypatch.setattr(whole_run, "can_record_all_threads", lambda: True)
     inside = [True]
     monkeypatch.setattr(whole_run, "inside_pytorch", lambda: inside[0])
-    whole = WholeRun(session, Limits(), "", "", "", clock=lambda: session.now, waited=lambda: 0)
+    whole = WholeRun(session, Limits(), "", "", "", clock=lambda: session.now, waited=never)
     whole.record(Options())
     session.work(0.1)
     assert whole._is_due()
@@ -190,7 +196,7 @@ def test_threads_are_recorded_while_a_recording_pauses(monkeypatch):
     monkeypatch.setattr(whole_run, "bytes_of_all_arenas", lambda: session.heap)
     monkeypatch.setattr(whole_run, "can_record_all_threads", lambda: True)
     monkeypatch.setattr(whole_run, "heap_bytes", lambda: session.heap)
-    whole = WholeRun(session, Limits(), "", "", "", clock=lambda: session.now, waited=lambda: 0)
+    whole = WholeRun(session, Limits(), "", "", "", clock=lambda: session.now, waited=never)
     whole.record(Options())
     session.work(0.1)
     assert whole._is_due()
@@ -198,6 +204,17 @@ def test_threads_are_recorded_while_a_recording_pauses(monkeypatch):
     assert not session.running
     whole.record_threads()
     assert session.running
+
+
+def test_time_in_which_a_busy_machine_ran_others_pays_for_nothing(monkeypatch):
+    """Half of the time the program waits for a processor: what it may wait for windows is half of that."""
+    session = Session(rate=100)
+    monkeypatch.setattr(whole_run, "heap_bytes", lambda: session.heap)
+    waited = lambda thread: int(session.now * 5e8) if thread else 0  # noqa: E731
+    whole = WholeRun(session, Limits(), "", "", "", clock=lambda: session.now, waited=waited)
+    whole.record(Options())
+    session.work(8)
+    assert whole._may_spend_s(session.now) == pytest.approx(0.2 + 0.1 * 4)
 
 
 @given(

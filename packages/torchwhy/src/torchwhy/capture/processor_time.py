@@ -61,9 +61,14 @@ class ProcessorMark:
         )
 
 
-def waited_ns() -> int | None:
-    """How long the thread that calls this stood in a run queue; None without Linux's statistics of its scheduler."""
+def waited_ns(thread: int | None = None) -> int | None:
+    """How long a thread stood in a run queue; None without Linux's statistics of its scheduler.
+
+    Args:
+        thread: its native number; None for the thread that calls this.
+    """
     try:
-        return int(SCHEDSTAT.read_bytes().split()[1])
+        statistics = SCHEDSTAT if thread is None else Path(f"/proc/self/task/{thread}/schedstat")
+        return int(statistics.read_bytes().split()[1])
     except (OSError, IndexError, ValueError):
         return None

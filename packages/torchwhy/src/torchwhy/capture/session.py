@@ -16,7 +16,7 @@ from torchwhy.capture.finish import Run, finish
 from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
 from torchwhy.capture.open_calls import inside_pytorch
 from torchwhy.capture.options import ACTIVITIES, Options
-from torchwhy.capture.python_calls import PythonCalls, worth_recording
+from torchwhy.capture.python_calls import PythonCalls, most_steps, worth_recording
 from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
@@ -97,6 +97,7 @@ class Session:
         self.memory = StepMemory()
         self._unwatch: Callable[[], None] | None = None
         self._calls: PythonCalls | None = None  # while they are counted
+        self._calls_a_step = 0  # where stacks are recorded for there are so few of them
         self.folder = self._claim(path)
 
     @property
@@ -314,12 +315,14 @@ class Session:
         if self.clock is not None and self.recorder is not None and worth_recording(calls, self.clock.unprofiled_us()):
             self.recorder.add_stacks()
             self.options = self.recorder.options
+            self._calls_a_step = calls or 0
 
     @_contained
     def _advance(self) -> None:
         if self.recorder is not None and self.clock is not None:
             ended = self.clock.step - 1
-            if self.schedule.grows and self.schedule.ends_window(ended) and not self.clock.is_settled():
+            longer = self.schedule.active < most_steps(self._calls_a_step) and not self.clock.is_settled()
+            if self.schedule.grows and self.schedule.ends_window(ended) and longer:
                 self.schedule = self.clock.schedule = self.recorder.schedule = self.schedule.grown()
             windows = len(self.recorder.windows)
             self.recorder.step()

@@ -116,12 +116,13 @@ class WholeRun:
         more_time: how the user records for longer.
         remedy: how the user records steps.
         clock: in seconds.
-        waited: how long the calling thread has waited for a processor, in nanoseconds; None where that is not known.
+        waited: how long a thread has waited for a processor, in nanoseconds; see `waited_ns`.
     """
 
     def __init__(
         self, session: Session, limits: Limits, why: str, more_time: str, remedy: str,
-        clock: Callable[[], float] = time.perf_counter, waited: Callable[[], int | None] = waited_ns,
+        clock: Callable[[], float] = time.perf_counter,
+        waited: Callable[[int | None], int | None] = waited_ns,
     ) -> None:  # fmt: skip
         """Begin nothing yet."""
         self._session, self._limits, self._clock, self._waited = session, limits, clock, waited
@@ -129,6 +130,7 @@ class WholeRun:
         self._start = self._began = self._ended = 0.0  # of the recording, and of the last window
         self._first: float | None = None  # when the first operator began
         self._before_s = 0.0  # of its window, until then
+        self._thread = self._had_waited = 0  # the main thread, and how long it had waited for a processor, nanoseconds
         self._held_s = 0.0  # how long the program waited while windows ended
         self._spent_s = 0.0  # of that, without waits for a processor
         self._granted_s = 0.0  # how long it may, whatever the time
@@ -149,6 +151,8 @@ class WholeRun:
         self._session.record_everything(options)
         self._start, self._first, self._before_s = self._clock(), None, 0.0
         self._held_s = self._spent_s = 0.0
+        self._thread = threading.get_native_id()
+        self._had_waited = self._waited(self._thread) or 0
         self._granted_s = self._limits.allowance_s
         self._paused = self._has_paused = self._over = self._time_is_up = False
         self._window_has_begun()
@@ -261,7 +265,8 @@ class WholeRun:
         return bytes_of_all_arenas() if self._of_threads else heap_bytes()
 
     def _may_spend_s(self, now: float) -> float:
-        return self._granted_s + self._limits.share * (now - self._start)
+        waited_s = ((self._waited(self._thread) or 0) - self._had_waited) / 1e9
+        return self._granted_s + self._limits.share * (now - self._start - waited_s)
 
     def _may_go_on(self, now: float) -> bool:
         """Whether as much as was spent so far may be spent again: windows grow and become rarer."""
@@ -280,14 +285,14 @@ class WholeRun:
     def _stop(self) -> None:
         """End a window, and keep it if an operator ran in it. The program waits meanwhile."""
         before = sum(self._session.count_events())
-        self._ended, waited = self._clock(), self._waited() or 0
+        self._ended, waited = self._clock(), self._waited(None) or 0
         self._session.stop()
         first_s = self._session.first_operator_s()
         if self._first is None and first_s is not None:
             self._first, self._before_s = self._began + first_s, first_s
         self._session.leave_out_empty()
         took_s = self._clock() - self._ended
-        spent_s = took_s - ((self._waited() or 0) - waited) / 1e9
+        spent_s = took_s - ((self._waited(None) or 0) - waited) / 1e9
         self._false_alarm = self._cost.end(spent_s, sum(self._session.count_events()) - before)
         self._held_s += took_s
         self._spent_s += spent_s
