@@ -193,7 +193,7 @@ class WholeRun:
             return
         if self.has_threads:
             self._session.leave_out_first(self._beginning)
-        if self._held_s >= _LONG_S:
+        if self._spent_s >= _LONG_S:
             self._session.notes.append(
                 f"the program stood still for {self._held_s:.3g} s while torchwhy put away what it had recorded"
             )
