@@ -29,11 +29,11 @@ LARGEST_FRAME: Final = 1_000_000
 class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile is)
     """Record some steps of a loop with `torch.profiler`, and write a folder that says what is slow and why.
 
-    Without any `p.step()` the whole block is recorded as one window, as far as that can be read in reasonable time.
-    With steps, the first ones run unprofiled, as do those after the last window: their time is the baseline that the
-    profiler's own cost is reported against; only the very first step is recorded and thrown away, until it is known
-    that there are steps. Nothing that goes wrong with profiling stops the program; a `ProfileWarning` reports it at
-    the end of the block.
+    Without any `p.step()` the whole block is recorded; of very many small operators only windows of it, which make it
+    about a tenth slower, the one with most events first. With steps, the first ones run unprofiled, as do those after
+    the last window: their time is the baseline that the profiler's own cost is reported against; only the very first
+    step is recorded and thrown away, until it is known that there are steps. Nothing that goes wrong with profiling
+    stops the program; a `ProfileWarning` reports it at the end of the block.
 
     Args:
         path: the folder to write; if something is in it, `path-2`, `path-3`, ... Under torchrun each rank writes
@@ -46,7 +46,8 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         shapes: record the sizes of the operators' inputs.
         memory: record every allocation; adds `memory.json`.
         stacks: record Python stacks; adds a table by stack and folded stacks. None records them where a step makes so
-            few calls that they make it less than 5 % longer, as counted in the last step before warm-up.
+            few calls that they make it less than 5 % longer, and 10,000 at most, as counted in the last step before
+            warm-up.
         flops: estimate floating point operations.
         modules: record the module hierarchy where TorchScript knows it.
         cuda: record the GPU; None records it where there is one.

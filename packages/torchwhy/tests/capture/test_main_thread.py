@@ -1,7 +1,8 @@
-"""What is due later happens in the main thread: after a time, or when memory has grown."""
+"""What is due happens in the main thread."""
 
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 import torch
@@ -16,37 +17,66 @@ def wait_for(happened, seconds=10):
     return happened()
 
 
-def test_growth_is_told_in_the_main_thread_each_time():
-    used, told = [100], []
-    cancel = main_thread.whenever_memory_grows(
-        10,
-        lambda: told.append((used[0], threading.current_thread() is threading.main_thread())),
-        lambda: used[0],
-        0.001,
-    )
-    used[0] = 109
+def test_what_is_due_happens_in_the_main_thread_each_time():
+    due, told = [False], []
+
+    def act():
+        due[0] = False
+        told.append(threading.current_thread() is threading.main_thread())
+
+    cancel = main_thread.whenever(lambda: due[0], act, every_s=0.001)
     assert not wait_for(lambda: told, 0.05)
-    used[0] = 110
+    due[0] = True
     assert wait_for(lambda: len(told) == 1)
-    used[0] = 50  # what is given back and taken again has grown
     assert not wait_for(lambda: len(told) > 1, 0.05)
-    used[0] = 89
-    assert not wait_for(lambda: len(told) > 1, 0.05)
-    used[0] = 90
+    due[0] = True
     assert wait_for(lambda: len(told) == 2)
     cancel()
-    used[0] = 1000
+    due[0] = True
     assert not wait_for(lambda: len(told) > 2, 0.05)
-    assert told == [(110, True), (90, True)]
+    assert told == [True, True]
 
 
-@pytest.mark.skipif(main_thread._heap_bytes() is None, reason="needs glibc 2.33")
+def test_a_main_thread_that_does_not_come_to_it_is_asked_once():
+    looks, told = [0], []
+
+    def due():
+        looks[0] += 1
+        return not told
+
+    cancel = main_thread.whenever(due, lambda: told.append(looks[0]), every_s=0.001)
+    numbers = list(range(1_000_000))
+    while looks[0] < 3 and not told:
+        numbers.sort(key=float)  # one bytecode
+    assert wait_for(lambda: told)
+    assert not wait_for(lambda: len(told) > 1, 0.05)
+    cancel()
+
+
+def test_looks_that_take_long_come_rarely():
+    looks = []
+
+    def due():
+        began = time.thread_time()
+        while time.thread_time() - began < 0.02:
+            pass
+        looks.append(time.monotonic())
+        return False
+
+    cancel = main_thread.whenever(due, lambda: None, every_s=0.001)
+    while len(looks) < 3:
+        time.sleep(0.01)
+    cancel()
+    assert min(after - before for before, after in pairwise(looks)) >= 0.4
+
+
+@pytest.mark.skipif(main_thread.heap_bytes() is None, reason="needs glibc 2.33")
 def test_the_heap_is_what_small_blocks_take():
-    before = main_thread._heap_bytes()
+    before = main_thread.heap_bytes()
     kept = [bytes(1000) for _ in range(20_000)]
-    assert main_thread._heap_bytes() - before > 15e6
+    assert main_thread.heap_bytes() - before > 15e6
     large = torch.zeros(50_000_000, dtype=torch.uint8)  # in a mapping of its own
-    assert main_thread._heap_bytes() - before < 45e6
+    assert main_thread.heap_bytes() - before < 45e6
     del kept, large
 
 
@@ -60,17 +90,7 @@ def test_the_arenas_of_other_threads_count():
 
 
 def test_what_any_thread_may_do_does_not_wait_for_the_main_thread():
-    used, told = [0], threading.Event()
-    main_thread.after(0, told.set, anywhere=True)
-    assert told.wait(10)
-    told.clear()
-    cancel = main_thread.whenever_memory_grows(1, told.set, lambda: used[0], 0.001, anywhere=True)
-    used[0] = 1
+    told = threading.Event()
+    cancel = main_thread.whenever(lambda: True, told.set, anywhere=True, every_s=0.001)
     assert told.wait(10)
     cancel()
-
-
-def test_where_the_system_does_not_tell_nothing_is_watched():
-    threads = threading.active_count()
-    main_thread.whenever_memory_grows(1, lambda: None, lambda: None)()
-    assert threading.active_count() == threads

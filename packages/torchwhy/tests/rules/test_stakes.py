@@ -11,7 +11,7 @@ from tests.random_stories import build, stories
 from tests.rules.cases import FIRES, SILENT
 from tests.traces import Story
 from torchwhy import load
-from torchwhy.finding import SEVERITIES, Finding, severity_of
+from torchwhy.finding import CONFIDENCES, SEVERITIES, Finding, severity_of
 from torchwhy.present.findings import finding_item
 from torchwhy.report.trace_report import reported
 from torchwhy.rules.catalogue import find_rule
@@ -91,6 +91,32 @@ def test_stakes_are_what_the_fix_saves_at_most(story):
 def test_stakes_of_recorded_traces(path):
     found = [*wrong(load(path)), *wrong_order(load(path))]
     assert not found, "\n".join(found)
+
+
+HOSTS = [(slug, story) for slug, story in FIRES if find_rule(slug).on == "trace" and find_rule(slug).frees == "host"]
+
+
+@pytest.mark.parametrize(("slug", "story"), HOSTS, ids=lambda one: one if isinstance(one, str) else one.__name__)
+def test_a_busy_machine_lowers_what_is_said_of_the_host_first(slug, story):
+    """Waits for a processor lie somewhere in the host's time: what is said of it is less sure, and less severe."""
+    idle, busy = story(), story()
+    idle.top.pop("torchwhy_processor_time", None)
+    noted = busy.top.get("torchwhy_processor_time", {})
+    rule = find_rule(slug)
+    before = [one for one in rule.check(idle.trace()) if one.ranked]
+    for waited in (0.1, 0.3, 0.95):
+        busy.top["torchwhy_processor_time"] = {"cores": 2, **noted, "wall_us": 1e6, "waited_us": waited * 1e6}
+        for one in rule.check(busy.trace()):
+            same = [other for other in before if other.title == one.title and one.ranked]
+            for other in same:
+                lower = max(CONFIDENCES.index(other.confidence) - 1, 0)
+                assert one.confidence == CONFIDENCES[lower]
+                assert SEVERITIES.index(one.severity) <= SEVERITIES.index(other.severity)
+            assert waited < 0.95 or not one.ranked or SEVERITIES.index(one.severity) <= SEVERITIES.index("low")
+
+
+def test_rules_about_the_host_are_found():
+    assert len({slug for slug, _ in HOSTS}) >= 30
 
 
 def finding(**fields):

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchwhy.analysis.breakdown import parts_of
 from torchwhy.analysis.names import PartName, VerdictKind
-from torchwhy.trace.derived.processor_time import processor_time
+from torchwhy.trace.derived.processor_time import BUSY, processor_time
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.steady_state import settled, steady_window
 from torchwhy.trace.meaning.kinds import Kind
@@ -23,8 +23,6 @@ _LONG: Final = 3.0
 FEW_KERNELS: Final = 10
 """Fewer are hardly a program."""
 
-_BUSY: Final = 0.1
-"""Share of a recording from which waiting for a processor may turn a verdict: most of them decide by 20 to 50 %."""
 
 _IN_PYTHON: Final = 0.1
 """With less of the window in Python than this, what its frames cost changes no verdict."""
@@ -71,7 +69,7 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
 def _busy_machine(trace: Trace) -> list[str]:
     """Whether other programs took so much of the recorded thread's time that it matters."""
     spent = trace.derived(processor_time)
-    if spent is None or spent.waited_us < _BUSY * spent.wall_us:
+    if spent is None or spent.waited_us < BUSY * spent.wall_us:
         return []
     load, cores = spent.load, spent.cores
     loaded = f" (load average {load:.1f} on {counted(cores, 'core')})" if load and cores else ""

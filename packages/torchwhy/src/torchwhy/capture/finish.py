@@ -35,7 +35,7 @@ class Run:
         schedule: which steps were to be recorded.
         windows: what was recorded.
         salvaged: whether that is the beginning of the run, since no window with steps began.
-        cut: whether a recording of everything ended before the program.
+        cut: whether a recording of everything is only a part of the run.
         options: what was recorded.
         activities: of which devices.
         overhead: what recording cost; None where there was no schedule.

@@ -1,4 +1,4 @@
-"""Does something in the main thread after a while, or when memory has grown, whatever that thread is doing then.
+"""Does something in the main thread as soon as it is due, whatever that thread is doing then.
 
 A main thread that waits for a lock does nothing else: what any thread may do is done `anywhere`.
 """
@@ -8,58 +8,48 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
+import time
 from collections.abc import Callable
+from typing import Final
 
-__all__ = ["after", "allocated_bytes", "bytes_of_all_arenas", "whenever_memory_grows"]
+__all__ = ["allocated_bytes", "bytes_of_all_arenas", "heap_bytes", "whenever"]
+
+EVERY_S: Final = 0.01
+"""Between looks, at least."""
+
+_REST: Final = 20
+"""For each second that a look takes, seconds until the next one: on a heap in many pieces a look takes milliseconds."""
 
 _PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
-def after(seconds: float, act: Callable[[], None], anywhere: bool = False) -> Callable[[], None]:
-    """Call `act` in the main thread, between two bytecodes, after some seconds; return what cancels that.
+def whenever(
+    due: Callable[[], bool], act: Callable[[], None], anywhere: bool = False, every_s: float = EVERY_S
+) -> Callable[[], None]:
+    """Call `act` in the main thread, between two bytecodes, each time something is due; return what cancels that.
 
     A recording of one thread must be stopped in that thread. A signal would do that too, but interrupt system calls
     of the program and clash with its own.
 
     Args:
-        seconds: from now.
-        act: is called once.
-        anywhere: call it in a thread of its own instead.
+        due: is asked in a thread of its own.
+        act: is called once for each time that `due` returned true while no such call waits for the main thread.
+        anywhere: call `act` in the thread that asks instead.
+        every_s: how often to ask, in seconds.
     """
-    timer = threading.Timer(seconds, act if anywhere else _in_main_thread(act))
-    timer.daemon = True
-    timer.start()
-    return timer.cancel
-
-
-def whenever_memory_grows(
-    by: int, act: Callable[[], None], used: Callable[[], int | None] | None = None, every_s: float = 0.1,
-    anywhere: bool = False,
-) -> Callable[[], None]:  # fmt: skip
-    """Call `act` likewise each time this process's heap has grown by so many bytes; return what cancels that.
-
-    Args:
-        by: bytes, counted from now; then four times as many from where it was when `act` was called, and so on.
-        act: is called in the main thread.
-        used: returns the bytes in use; tests pass their own. Where None is returned, nothing is watched.
-        every_s: how often to look, in seconds.
-        anywhere: call `act` in the thread that looks instead.
-    """
-    used = used or _heap_bytes
-    start = used()
     cancelled = threading.Event()
     tell = act if anywhere else _in_main_thread(act)
 
-    def watch(base: int, by: int) -> None:
-        while not cancelled.wait(every_s):
-            now = used() or 0
-            base = min(base, now)
-            if now - base >= by:
-                base, by = now, 4 * by
+    def watch() -> None:
+        wait_s = every_s
+        while not cancelled.wait(wait_s):
+            before = time.thread_time()
+            is_due = due()
+            wait_s = max(every_s, _REST * (time.thread_time() - before))
+            if is_due:
                 tell()
 
-    if start is not None:
-        threading.Thread(target=watch, args=(start, by), daemon=True).start()
+    threading.Thread(target=watch, daemon=True).start()
     return cancelled.set
 
 
@@ -68,13 +58,24 @@ _announced: list[Callable[[object], int]] = []
 
 
 def _in_main_thread(act: Callable[[], None]) -> Callable[[], None]:
+    waiting = False
+
     def pending(_: object) -> int:
+        nonlocal waiting
+        waiting = False
         act()
         return 0
 
+    def ask() -> None:
+        nonlocal waiting
+        if not waiting:
+            waiting = True
+            if ctypes.pythonapi.Py_AddPendingCall(call, None):  # the interpreter has too many already
+                waiting = False
+
     call = _PendingCall(pending)
     _announced.append(call)
-    return lambda: ctypes.pythonapi.Py_AddPendingCall(call, None)
+    return ask
 
 
 class _Heap(ctypes.Structure):
@@ -115,7 +116,7 @@ def bytes_of_all_arenas() -> int | None:
 _TOTAL = re.compile(rb'type="(fast|rest|current)".*? size="(\d+)"')
 
 
-def _heap_bytes() -> int | None:
+def heap_bytes() -> int | None:
     """Bytes handed out by malloc but for large blocks of their own, such as tensors; None without glibc 2.33."""
     found = _heap()
     return None if found is None else found.uordblks
@@ -129,7 +130,7 @@ def allocated_bytes() -> int | None:
 
 def _heap() -> _Heap | None:
     try:
-        ask = ctypes.CDLL(None).mallinfo2
+        ask = ctypes.PyDLL(None).mallinfo2  # keeps Python's lock, which a busy thread gives back after 5 ms
     except (AttributeError, OSError, TypeError):
         return None
     ask.restype = _Heap

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ProcessorMark", "ProcessorTime"]
+__all__ = ["ProcessorMark", "ProcessorTime", "waited_ns"]
 
 SCHEDSTAT = Path("/proc/thread-self/schedstat")  # of the thread that reads it
 
@@ -42,13 +42,13 @@ class ProcessorMark:
     def __init__(self) -> None:
         """Read them."""
         self._thread = threading.get_ident()
-        self._wall_ns, self._cpu_ns, self._waited_ns = time.perf_counter_ns(), time.thread_time_ns(), _waited_ns()
+        self._wall_ns, self._cpu_ns, self._waited_ns = time.perf_counter_ns(), time.thread_time_ns(), waited_ns()
 
     def since(self) -> ProcessorTime:
         """Return what they have counted. Called in another thread, it doesn't know how long this one waited."""
         torch: Any = sys.modules.get("torch")
         here = threading.get_ident() == self._thread
-        waited = _waited_ns() if here else None
+        waited = waited_ns() if here else None
         cpu_ns = time.thread_time_ns() if here else time.clock_gettime_ns(time.pthread_getcpuclockid(self._thread))
         known = waited is not None and self._waited_ns is not None
         return ProcessorTime(
@@ -61,9 +61,14 @@ class ProcessorMark:
         )
 
 
-def _waited_ns() -> int | None:
-    """How long this thread has stood in a run queue; None without Linux's statistics of its scheduler."""
+def waited_ns(thread: int | None = None) -> int | None:
+    """How long a thread stood in a run queue; None without Linux's statistics of its scheduler.
+
+    Args:
+        thread: its native number; None for the thread that calls this.
+    """
     try:
-        return int(SCHEDSTAT.read_bytes().split()[1])
+        statistics = SCHEDSTAT if thread is None else Path(f"/proc/self/task/{thread}/schedstat")
+        return int(statistics.read_bytes().split()[1])
     except (OSError, IndexError, ValueError):
         return None

@@ -9,11 +9,12 @@ from functools import cache
 from types import FrameType
 from typing import Any, Final
 
-__all__ = ["PythonCalls", "worth_recording"]
+__all__ = ["PythonCalls", "most_steps", "worth_recording"]
 
 CALL_US: Final = 0.5  # PyTorch 2.13 takes 0.43 us to record a call of a Python function and 0.25 us of a built-in one
 SHARE: Final = 0.05  # of a step that stacks may take
-MOST: Final = 20_000  # calls of a step, which make a trace slow to read
+MOST: Final = 10_000  # calls of a step; each is an event of up to 1.7 kB in the file, which makes it slow to read
+MOST_OF_WINDOW: Final = 4 * MOST
 
 
 class PythonCalls:
@@ -63,3 +64,12 @@ def worth_recording(calls: int | None, step_us: float | None) -> bool:
     (True, False, False)
     """
     return calls is not None and step_us is not None and calls <= MOST and calls * CALL_US <= SHARE * step_us
+
+
+def most_steps(calls: int) -> int:
+    """Return to how many steps a window may grow in which stacks are recorded, at so many calls a step.
+
+    >>> most_steps(100), most_steps(9000), most_steps(0)
+    (400, 4, 40000)
+    """
+    return MOST_OF_WINDOW // max(calls, 1)

@@ -39,7 +39,7 @@ class Capture:
         steps_recorded: steps in the windows.
         schedule: which of them were to be recorded; None for a whole run.
         windows: recorded windows.
-        cut: whether a recording of everything ended before the program did.
+        cut: whether a recording of everything is only a part of the run.
         options: what was recorded.
         cuda: whether the GPU was recorded.
         overhead: unprofiled and profiled time per step.
@@ -97,7 +97,8 @@ def _recorded(capture: Capture) -> str:
     devices = "CPU" if not capture.cuda else "GPU" if asked and "cpu" not in asked else "CPU and GPU"
     if capture.schedule is None:
         parts = "as one window" if capture.windows <= 1 else f"in {capture.windows} windows"
-        what = "the beginning of the run" if capture.cut else "the whole run"
+        cut = "the beginning of the run" if capture.windows <= 1 else "parts of the run"
+        what = cut if capture.cut else "the whole run"
         return f"{what} {parts} without steps, {devices}"
     if not capture.steps_recorded:
         return f"the beginning of the run, {devices}"

@@ -16,7 +16,7 @@ from torchwhy.capture.finish import Run, finish
 from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
 from torchwhy.capture.open_calls import inside_pytorch
 from torchwhy.capture.options import ACTIVITIES, Options
-from torchwhy.capture.python_calls import PythonCalls, worth_recording
+from torchwhy.capture.python_calls import PythonCalls, most_steps, worth_recording
 from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
@@ -64,7 +64,7 @@ class Session:
         stopped: true when nothing will be recorded any more.
         gave_up: true when that is for a reason that `notes` tells.
         exported: timelines that other profilers have written.
-        cut: true when a recording of everything ended before the program.
+        cut: true when a recording of everything is only a part of the run.
         made_room: true when recording ended because the program records itself.
         steps_from: what marks a step.
         before: steps that passed before the schedule began.
@@ -97,6 +97,7 @@ class Session:
         self.memory = StepMemory()
         self._unwatch: Callable[[], None] | None = None
         self._calls: PythonCalls | None = None  # while they are counted
+        self._calls_a_step = 0  # where stacks are recorded for there are so few of them
         self.folder = self._claim(path)
 
     @property
@@ -205,6 +206,17 @@ class Session:
         windows = self.recorder.windows if self.recorder is not None else []
         return windows[-1].first_s if windows else None
 
+    def recorded_s(self) -> float:
+        """How long the windows that are closed are together, in seconds."""
+        windows = self.recorder.windows if self.recorder is not None else []
+        return sum(window.spent.wall_us for window in windows) / 1e6
+
+    @_contained
+    def order_windows(self) -> None:
+        """Put the window with most events first."""
+        if self.recorder is not None:
+            self.recorder.windows.sort(key=lambda window: window.size, reverse=True)
+
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
         return [window.size for window in self.recorder.windows] if self.recorder is not None else []
@@ -303,12 +315,14 @@ class Session:
         if self.clock is not None and self.recorder is not None and worth_recording(calls, self.clock.unprofiled_us()):
             self.recorder.add_stacks()
             self.options = self.recorder.options
+            self._calls_a_step = calls or 0
 
     @_contained
     def _advance(self) -> None:
         if self.recorder is not None and self.clock is not None:
             ended = self.clock.step - 1
-            if self.schedule.grows and self.schedule.ends_window(ended) and not self.clock.is_settled():
+            longer = self.schedule.active < most_steps(self._calls_a_step) and not self.clock.is_settled()
+            if self.schedule.grows and self.schedule.ends_window(ended) and longer:
                 self.schedule = self.clock.schedule = self.recorder.schedule = self.schedule.grown()
             windows = len(self.recorder.windows)
             self.recorder.step()

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from torchwhy.errors import ArgumentError, ArgumentTypeError
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import CONFIDENCES, Finding, severity_of
 from torchwhy.rules.stake import FREES, most_saved, ordinary_time
+from torchwhy.trace.derived.processor_time import BUSY, waited_share
 from torchwhy.trace.derived.steady_state import settled
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.intervals import Intervals
@@ -150,12 +151,21 @@ def _weighed(finding: Finding, trace: Trace, frees: str) -> Finding:
     weighed = replace(finding, time_us=saved / 1000, stretches=when, left_out_us=gap, once=once)
     if finding.ranked:
         share = saved / ordinary if ordinary else 0.0
+        waited = trace.derived(waited_share)
+        if frees == "host" and waited >= BUSY:
+            weighed = _doubted(weighed, share - waited)
         weighed = (
-            replace(weighed, severity=severity_of(share, finding.most))
+            replace(weighed, severity=severity_of(share, weighed.most))
             if share >= WORTH
             else replace(weighed, severity="info", time_us=0.0)
         )
     return weighed
+
+
+def _doubted(finding: Finding, surely: float) -> Finding:
+    """A finding about the host's time on a busy machine: only this share of it is no wait for a processor for sure."""
+    less = CONFIDENCES[max(CONFIDENCES.index(finding.confidence) - 1, 0)]
+    return replace(finding, confidence=less, most=severity_of(surely, finding.most))
 
 
 def _times_of(finding: Finding, events: Events) -> Intervals:

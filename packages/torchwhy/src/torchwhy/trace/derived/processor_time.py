@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["ProcessorTime", "processor_time", "threads_and_cores", "waited_share"]
+__all__ = ["BUSY", "ProcessorTime", "processor_time", "threads_and_cores", "waited_share"]
+
+BUSY: Final = 0.1
+"""Share of a recording that waits for a processor, from which the host's times say little."""
 
 _NOTED: Final = "torchwhy_processor_time"
 
