@@ -374,3 +374,33 @@ def two_views_that_are_both_trained_on():
 @silent("second-forward-pass")
 def a_metric_in_every_fourth_step():
     return called_twice(often=4)
+
+
+def own_function(backward_us, node="SoftmaxBackward"):
+    """A function of the program's own, and as a node of PyTorch's."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        story.op("Softmax", at + 10, 20, Input_Dims=[[8, 96, 96]], Sequence_number=at)
+        story.op(NODE + node, at + 100, backward_us, Sequence_number=at, Fwd_thread_id=1)
+        story.op("aten::mul", at + 110, backward_us - 20, Input_Dims=[[8, 96, 96, 96], [8, 96, 1, 96]])
+    return story
+
+
+@fires("slow-custom-backward")
+def a_jacobian_is_written_out():
+    return own_function(600)
+
+
+@silent("slow-custom-backward")
+def a_backward_of_twice_the_forward():
+    return own_function(60)
+
+
+@silent("slow-custom-backward")
+def a_slow_backward_of_pytorchs_own():
+    return own_function(600, "SoftmaxBackward0")
+
+
+@silent("slow-custom-backward")
+def compiled_code_runs_backward():
+    return own_function(600, "CompiledFunctionBackward")
