@@ -167,8 +167,8 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, st
         "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. Worker processes "
         "take a second to start and hold copies of what the dataset holds."
     )
-    if not line:
-        return cause, workers
+    if not line or not _called_by_loader(trace, lost):
+        return cause + line, workers
     return cause + line, (
         "Make that line cheaper: what it does for each sample may be done once for all of them, before the loop. "
         f"Else: {workers[0].lower()}{workers[1:]}"
@@ -199,6 +199,14 @@ def _iterators(trace: Trace, rows: Int32) -> int:
     place = np.searchsorted(events.ts[rows], events.ts[orders], "right") - 1
     within = (place >= 0) & (events.end[orders] <= events.end[rows][np.maximum(place, 0)])
     return len(np.unique(place[within]))
+
+
+def _called_by_loader(trace: Trace, when: Intervals) -> bool:
+    """Whether most samples show a line of the program that the loader calls, such as its dataset's."""
+    samples = trace.derived(stack_samples)
+    inside = samples.inside(when).tolist()
+    called = [samples.stacks[i][samples.stacks[i].index(samples.own[i]) :] for i in inside if samples.own[i]]
+    return 2 * sum(any(LOADER_FRAME.names(frame) for frame in stack) for stack in called) > len(inside)
 
 
 def _collating(trace: Trace, when: Intervals) -> float:
