@@ -211,6 +211,21 @@ def samples_show_shallow_copies():
 
 
 @fires("deepcopy-each-step")
+@silent("cpu-copies")
+def deepcopy_clones_large_tensors_among_many_frames():
+    """More than half of the events are frames, which lengthen the host's time."""
+    story = Story(gpu=None)
+    for at in story.steps(5, 1000):
+        story.op("aten::mm", at + 10, 300)
+        story.frame("copy.py(128): deepcopy", at + 400, 500)
+        for k in range(40):
+            story.frame("copy.py(231): _deepcopy_dict", at + 402 + k, 480 - 2 * k)
+        story.op("aten::clone", at + 450, 400)
+        story.op("aten::copy_", at + 452, 390, Input_Dims=[[2000, 128], [2000, 128]])
+    return story
+
+
+@fires("deepcopy-each-step")
 def frames_of_deepcopy_in_every_step():
     story = Story(gpu=None)
     for at in story.steps(4, 200):

@@ -316,3 +316,23 @@ def another_thread_holds_a_lock():
 @fires("between-steps-gap")
 def a_line_that_opens_a_block_without_a_lock():
     return stopped_at("with open(self.block_file) as file:")
+
+
+def between_operators(frame):
+    """Steps of which 600 of 1000 us pass in one function."""
+    story = Story(gpu=None)
+    for at in story.steps(5, 1000):
+        story.op("aten::mm", at + 10, 350)
+        story.frame("train.py(3): main", at + 5, 990)
+        story.frame(frame, at + 370, 600)
+    return story
+
+
+@fires("between-steps-gap")
+def a_function_between_operators():
+    return between_operators("train.py(9): log")
+
+
+@silent("between-steps-gap", "python-bound")
+def the_profiler_ends_a_step():
+    return between_operators("torch/profiler/profiler.py(1150): step")

@@ -328,3 +328,79 @@ def as_frames_of_init_show():
 @silent("optimizer-each-step")
 def state_is_made_once():
     return optimizers(first_only=True)
+
+
+def called_twice(graph=True, weight=(64, 32), rows=16, often=1, needed=False):
+    """Two layers that are trained, and run again behind the optimizer: for a metric, with or without a graph."""
+    story = Story(gpu=None)
+    for at in story.steps(5, 1000):
+        for k in range(2):
+            shapes = [[16, 32], [64, 32], [64]]
+            story.op("aten::linear", at + 10 + 60 * k, 50, Input_Dims=shapes, Sequence_number=10 * at + k)
+            story.op(NODE + "AddmmBackward0", at + 300 - 60 * k, 50, Sequence_number=10 * at + k, Fwd_thread_id=1)
+        story.note("Optimizer.step#SGD.step", at + 400, 50)
+        if at // 1000 % often == 0:
+            for k in range(3):
+                number = {"Sequence_number": 10 * at + 5 + k} if graph else {}
+                name, shapes = (
+                    ("aten::linear", [[rows, 32], list(weight), [64]]) if k < 2 else ("aten::argmax", [[16, 64]])
+                )
+                story.op(name, at + 500 + 100 * k, 90 if k < 2 else 5, Input_Dims=shapes, **number)
+                if needed and k < 2:
+                    story.op(NODE + "AddmmBackward0", at + 900 - 60 * k, 50, Fwd_thread_id=1, **number)
+    return story
+
+
+@fires("second-forward-pass")
+def a_metric_calls_the_model_again():
+    return called_twice()
+
+
+@silent("second-forward-pass")
+def a_target_network_without_a_graph():
+    return called_twice(graph=False)
+
+
+@silent("second-forward-pass")
+def a_teacher_with_other_weights():
+    return called_twice(weight=(64, 48))
+
+
+@silent("second-forward-pass")
+def two_views_that_are_both_trained_on():
+    return called_twice(needed=True)
+
+
+@silent("second-forward-pass")
+def a_metric_in_every_fourth_step():
+    return called_twice(often=4)
+
+
+def own_function(backward_us, node="SoftmaxBackward"):
+    """A function of the program's own, and as a node of PyTorch's."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        story.op("Softmax", at + 10, 20, Input_Dims=[[8, 96, 96]], Sequence_number=at)
+        story.op(NODE + node, at + 100, backward_us, Sequence_number=at, Fwd_thread_id=1)
+        story.op("aten::mul", at + 110, backward_us - 20, Input_Dims=[[8, 96, 96, 96], [8, 96, 1, 96]])
+    return story
+
+
+@fires("slow-custom-backward")
+def a_jacobian_is_written_out():
+    return own_function(600)
+
+
+@silent("slow-custom-backward")
+def a_backward_of_twice_the_forward():
+    return own_function(60)
+
+
+@silent("slow-custom-backward")
+def a_slow_backward_of_pytorchs_own():
+    return own_function(600, "SoftmaxBackward0")
+
+
+@silent("slow-custom-backward")
+def compiled_code_runs_backward():
+    return own_function(600, "CompiledFunctionBackward")

@@ -8,6 +8,7 @@ from tests.rules import case_copies as copies
 from tests.rules import case_distributed as distributed
 from tests.rules import case_memory as memory
 from tests.rules import case_processor as processor
+from tests.rules import case_wasted as wasted
 from tests.traces import Story
 from torchwhy.rules.catalogue import find_rule
 
@@ -345,3 +346,10 @@ def test_a_kernel_that_varies_is_told_by_its_median_and_its_mean():
         story.kernel("ampere_sgemm_128x64_nn", at + 30, 3100 if at == 0 else 580, launch_at=at + 5)
     finding = only("same-kernel-varies", story)
     assert "580 us at the median, 1.08 ms on average, from 580 us to 3.10 ms" in finding.cause
+
+
+def test_the_last_result_counts_though_its_slice_is_read_after_the_recording():
+    story = wasted.the_last_position_is_read()
+    whole = only("unread-result", story)
+    del story.events[-1]  # what reads the slice in the last step
+    assert only("unread-result", story).time_us == pytest.approx(whole.time_us)

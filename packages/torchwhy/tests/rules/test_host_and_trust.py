@@ -332,7 +332,13 @@ def test_each_cause_of_waits_for_batches_has_its_own_advice():
     dataset = one(case_batches.the_dataset_is_slow(), "dataloader-wait")
     for plain in (once, dataset):
         assert "made in the program's own process (num_workers=0)" in plain.cause
-        assert "num_workers=4 or so" in plain.fix
+        assert plain.fix.startswith("A batch is made in 300 us (median): a worker process takes as long")
+    fetch = "torch/utils/data/_utils/fetch.py(52): fetch |data = [self.dataset[i] for i in index]"
+    longer = one(case_batches.in_own_process(us=600, frame=fetch), "dataloader-wait")
+    assert longer.fix.startswith("Give the DataLoader num_workers=4 or so")
+    own = one(case_batches.in_own_process(us=600, frame="data.py(7): __getitem__ |return row[0]"), "dataloader-wait")
+    assert "data.py(7): __getitem__: return row[0]" in own.cause
+    assert own.fix.startswith("Make that line cheaper")
 
 
 def test_a_lock_of_another_thread_has_its_own_advice():

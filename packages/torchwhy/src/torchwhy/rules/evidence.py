@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from torchwhy.finding import Evidence
 from torchwhy.trace.derived.stack_samples import sampled_stack
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.frames import without_line
 from torchwhy.trace.meaning.kinds import GPU_WORK
 from torchwhy.trace.model.device import devices_of, streams_of
 from torchwhy.trace.model.trace import Trace
@@ -44,13 +46,28 @@ def evidence(
         same = np.flatnonzero(which == i)
         longest = chosen[same[spent[same] == spent[same].max()]]
         row = int(longest[np.argmin(events.ts[longest])])
-        stack = () if events.kind[row] in GPU_WORK else tuple(trace.stack(row)[:_FRAMES])
-        if not stack and events.kind[row] not in GPU_WORK:
-            stack = sampled_stack(trace, chosen[same])[:_FRAMES]
+        stack = () if events.kind[row] in GPU_WORK else _stack(trace, row, chosen[same])
         time_us, start_us = int(total[i]) / 1000, int(events.ts[row]) / 1000
         all_of_it = chosen[same]
         found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note, all_of_it))
     return tuple(found)
+
+
+def _stack(trace: Trace, row: int, alike: Int32) -> tuple[str, ...]:
+    """The stack of an event of the host: as recorded, with the line that samples show; else that of the samples.
+
+    The profiler notes where a function begins, samples the line it is at.
+    """
+    recorded, sampled = tuple(trace.stack(row)), sampled_stack(trace, alike)
+    if not recorded or not sampled:
+        return (recorded or sampled)[:_FRAMES]
+    function = without_line(sampled[0])
+    place = next((i for i, frame in enumerate(recorded) if without_line(frame) == function), len(recorded))
+    return (
+        (*recorded[:place], *sampled[:1], *recorded[place + 1 :])[:_FRAMES]
+        if place < len(recorded)
+        else recorded[:_FRAMES]
+    )
 
 
 def most_first(total: npt.NDArray[np.number], texts: Sequence[str]) -> list[int]:

@@ -101,6 +101,7 @@ def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
         if made:
             makers[step, made].append(i)
     found = []
+    known: dict[Shape, float] = {}
     for (step, shape), places in makers.items():
         reads = readers[step, shape]
         for i, until in zip(places, [*places[1:], len(rows)], strict=True):
@@ -111,6 +112,9 @@ def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
             if not mine or not slices[mine].all():
                 continue
             part = sum(_diagonal_part(shape) if diagonals[at] else _part(program, at, shape) for at in mine)
+            if mine[-1] + AHEAD >= len(rows):  # what reads the slice comes after the recording
+                part = min(part, known.get(shape, part))
+            known[shape] = part
             if 0 < part <= read:
                 found.append(_Result([int(rows[k]) for k in chain], part, bool(sorts[i]), bool(diagonals[mine].all())))
     return found

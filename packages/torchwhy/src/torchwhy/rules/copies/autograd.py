@@ -9,13 +9,41 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import LEARNING
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["missed_no_grad"]
+__all__ = ["graph_for_nothing", "missed_no_grad"]
 
 FEW_NODES = 8
+
+
+def graph_for_nothing(trace: Trace, passes: float = 2) -> tuple[Int32, int]:
+    """The operators that record a graph in each step of a trace in which nothing learns, and the usual count of nodes.
+
+    Args:
+        trace: what was recorded.
+        passes: with fewer steps nothing is known.
+
+    Returns:
+        No rows where a backward pass, an optimizer or dropout is at work, or no graph is recorded.
+    """
+    none = np.empty(0, np.int32), 0
+    events = trace.events
+    steps = trace.steps_found
+    if len(steps) < passes or not events.has("Sequence number"):
+        return none
+    if events.any_of(LEARNING):
+        return none
+    rows = events.rows(Kind.OPERATOR)
+    numbers = events.integers("Sequence number", rows)
+    inside = (numbers >= 0) & trace.in_steps(rows)
+    rows, numbers = rows[inside], numbers[inside]
+    step = trace.step_of(rows)
+    # A node takes the number shown when its operator begins; the next one shows a higher one.
+    nodes = [int(np.ptp(numbers[step == i])) if (step == i).any() else 0 for i in range(len(steps))]
+    return (rows, int(np.median(nodes))) if min(nodes) >= FEW_NODES else none
 
 
 @rule(
@@ -37,23 +65,11 @@ def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
 
     Known problems: a forward pass whose backward pass runs outside the recorded steps looks like inference.
     """
-    events = trace.events
-    steps = trace.steps_found
-    if len(steps) < passes or not events.has("Sequence number"):
-        return
-    if events.any_of(LEARNING):
-        return
-    rows = events.rows(Kind.OPERATOR)
-    numbers = events.integers("Sequence number", rows)
-    inside = (numbers >= 0) & trace.in_steps(rows)
-    rows, numbers = rows[inside], numbers[inside]
-    step = trace.step_of(rows)
-    # A node takes the number shown when its operator begins; the next one shows a higher one.
-    nodes = [int(np.ptp(numbers[step == i])) if (step == i).any() else 0 for i in range(len(steps))]
-    if min(nodes) < FEW_NODES:
+    rows, nodes = graph_for_nothing(trace, passes)
+    if not len(rows):
         return
     yield Finding(
-        title=f"About {int(np.median(nodes))} operators per step record a graph, and no backward pass follows",
+        title=f"About {nodes} operators per step record a graph, and no backward pass follows",
         severity="low",
         confidence="medium",
         window=trace.window,

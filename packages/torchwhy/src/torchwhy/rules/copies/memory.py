@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.copies.autograd import graph_for_nothing
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.memory import CPU, Memory, allocating_operator, memory_of
@@ -99,6 +100,7 @@ def memory_creep(
     steps = trace.steps_found
     if len(steps) < rises + 2 or steps[0].inferred:
         return
+    inference = len(graph_for_nothing(trace)[0]) > 0
     for memory in trace.derived(memory_of):
         change = np.diff(memory.at_ends(steps[1:]))
         last = len(change) - int(np.flatnonzero(change <= 0)[-1] + 1) if (change <= 0).any() else len(change)
@@ -127,8 +129,8 @@ def memory_creep(
                     rows,
                 ),
             ),
-            cause=_KEPT + (_OF_PROFILER if "record_shapes" in trace.info.flags else ""),
-            fix=_DROP
+            cause=(_GRAPHS if inference else _KEPT) + (_OF_PROFILER if "record_shapes" in trace.info.flags else ""),
+            fix=(_NO_GRAPHS if inference else _DROP)
             + (
                 "tracemalloc and gc.get_objects() show who holds what stays."
                 if memory.kind == CPU
@@ -140,6 +142,16 @@ def memory_creep(
 _KEPT: Final = (
     "Tensors of past steps stay referenced: a list of losses with their graphs, retain_graph=True, hooks, or a cache "
     "that grows (of keys and values, while text is generated, that is its purpose)."
+)
+
+_GRAPHS: Final = (
+    "Results of past steps are kept, each with its graph: operators record one, and no backward pass follows. A cache "
+    "that grows would look the same."
+)
+
+_NO_GRAPHS: Final = (
+    "Run the loop under torch.inference_mode(): what is kept then holds no activations. Drop what isn't needed with "
+    "del; "
 )
 
 _DROP: Final = (
@@ -160,6 +172,7 @@ def _creep_seen(trace: Trace, memory: StepMemory, least_steps: float, least: flo
     if not _MOSTLY * even <= all_of_it <= even / _MOSTLY:  # one jump is no growth of every step
         return
     first, last = memory.steps[len(memory.held) // 4], memory.steps[-1]
+    inference = len(graph_for_nothing(trace)[0]) > 0
     yield Finding(
         title=f"{memory.name} holds {size_text(usual)} more after each step: {size_text(int(held[-1] - held[0]))} in "
         f"{len(change)} steps",
@@ -173,8 +186,9 @@ def _creep_seen(trace: Trace, memory: StepMemory, least_steps: float, least: flo
                 note=f"{size_text(int(held[0]))} after step {first}, {size_text(int(held[-1]))} after step {last}",
             ),
         ),
-        cause=_KEPT,
-        fix=f"{_DROP}record with memory (torchwhy profile --memory) to see which operators make it.",
+        cause=_GRAPHS if inference else _KEPT,
+        fix=f"{_NO_GRAPHS if inference else _DROP}record with memory (torchwhy profile --memory) to see which "
+        "operators make it.",
     )
 
 

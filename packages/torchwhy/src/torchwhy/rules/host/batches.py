@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -22,9 +23,12 @@ from torchwhy.trace.meaning.frames import COLLATE_CALL, LOADER_FRAME, code_of, l
 from torchwhy.trace.meaning.operators import DRAWS_ORDER
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import duration_ns, percent
 
 __all__ = ["dataloader_single_process", "dataloader_wait"]
+
+HANDED_OVER_NS: Final = 500_000
+"""What a worker process takes to hand over a small batch, as measured on a processor of 2025: 0.5 to 0.7 ms."""
 
 
 @rule(
@@ -44,7 +48,8 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     isn't counted.
 
     Fix: load in worker processes (`num_workers`), keep them alive (`persistent_workers`), let them run ahead
-    (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device.
+    (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device. Batches
+    that are made in half a millisecond gain nothing from workers: take them out of tensors at once.
 
     Known problems: a step that waits for the last of several batches made ahead waits for all of them; over a few steps
     the share may be far off. The start of the workers is seen only where a pass over the data begins in the window.
@@ -150,11 +155,23 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, st
             "Let the collate function work on whole tensors: torch.stack, torch.nn.utils.rnn.pad_sequence, one "
             "torch.from_numpy for the batch, instead of loops over numbers. num_workers=4 moves it to other processes.",
         )
-    return (
-        "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
-        + line_there(trace, lost),
+    line = line_there(trace, lost)
+    cause = "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
+    usual = float(np.median(trace.events.dur[rows]))
+    if usual < HANDED_OVER_NS:
+        return cause + line, (
+            f"A batch is made in {duration_ns(usual)} (median): a worker process takes as long to hand one over. Take "
+            "each batch out of tensors at once, x[i : i + n], or make it larger."
+        )
+    workers = (
         "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. Worker processes "
-        "take a second to start and hold copies of what the dataset holds.",
+        "take a second to start and hold copies of what the dataset holds."
+    )
+    if not line or not _called_by_loader(trace, lost):
+        return cause + line, workers
+    return cause + line, (
+        "Make that line cheaper: what it does for each sample may be done once for all of them, before the loop. "
+        f"Else: {workers[0].lower()}{workers[1:]}"
     )
 
 
@@ -182,6 +199,14 @@ def _iterators(trace: Trace, rows: Int32) -> int:
     place = np.searchsorted(events.ts[rows], events.ts[orders], "right") - 1
     within = (place >= 0) & (events.end[orders] <= events.end[rows][np.maximum(place, 0)])
     return len(np.unique(place[within]))
+
+
+def _called_by_loader(trace: Trace, when: Intervals) -> bool:
+    """Whether most samples show a line of the program that the loader calls, such as its dataset's."""
+    samples = trace.derived(stack_samples)
+    inside = samples.inside(when).tolist()
+    called = [samples.stacks[i][samples.stacks[i].index(samples.own[i]) :] for i in inside if samples.own[i]]
+    return 2 * sum(any(LOADER_FRAME.names(frame) for frame in stack) for stack in called) > len(inside)
 
 
 def _collating(trace: Trace, when: Intervals) -> float:

@@ -13,7 +13,13 @@ from torchwhy.rules.host.python_lines import advice_on_calls, advice_on_waits, l
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.gaps import Cause, idle_gaps
-from torchwhy.trace.derived.host_activity import backward_calls, collections, host_during, otherwise_engaged
+from torchwhy.trace.derived.host_activity import (
+    backward_calls,
+    collections,
+    host_during,
+    otherwise_engaged,
+    profiling,
+)
 from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import device_known
 from torchwhy.trace.derived.processor_time import waited_share
@@ -45,8 +51,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
     validation); and stretches of 500 us or more of the main thread without operator, call or annotation. With a GPU
     only what leaves it idle with nothing queued, for 250 us or more at a time. 10% of the window. Waiting for batches,
-    compilation, captures of graphs, garbage collection and what the backward pass waits for are left out, and so are a
-    cold first step and a single step that was held up.
+    compilation, captures of graphs, garbage collection, the profiler's own step and what the backward pass waits for
+    are left out, and so are a cold first step and a single step that was held up.
 
     Costs: that time, in every round it happens.
 
@@ -64,7 +70,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         return  # what computes are threads of the program's own, which weren't recorded
     lost = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
     lost = lost - trace.derived(collections) - trace.derived(idle_exchanging)
-    lost = lost - trace.derived(backward_calls)
+    lost = lost - trace.derived(backward_calls) - trace.derived(profiling)
     if trace.has_gpu:
         lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
         whole = lost.lengths * 2 >= long_us * 1000

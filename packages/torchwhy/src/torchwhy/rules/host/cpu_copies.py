@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from torchwhy.finding import Finding
 from torchwhy.rules.host.cpu_time import by_shape, own_time
+from torchwhy.rules.host.object_copies import copied_objects
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.shapes import dtypes, elements, shapes
 from torchwhy.trace.derived.steady_state import steady_window
@@ -55,7 +56,7 @@ def cpu_copies(
 
     Sees: in a program without GPU, `aten::copy_` and what leads to it (to, contiguous, clone) with 15% or more of the
     operators' own time and 5% of the window. Copies that an operator makes for itself (the bias of a matrix product,
-    the input of a sort) and those of less than 5 us, which only cost their call, don't count.
+    the input of a sort), those of `copy.deepcopy` and those of less than 5 us, which only cost their call, don't count.
 
     Costs: memory is read and written without computing anything.
 
@@ -70,6 +71,7 @@ def cpu_copies(
     rows, own = own_time(trace)
     total, window = int(own.sum()), trace.derived(steady_window)
     copies = _asked_for(trace, rows) & (own >= least_us * 1000) & ~_waits(trace, rows, own)
+    copies &= trace.events.covered(rows, copied_objects(trace)) == 0  # deepcopy-each-step reports them
     spent = int(own[copies].sum())
     chosen, times = rows[copies], own[copies]
     taken = trace.events.times_of(chosen).clip(window.start, window.end)

@@ -12,14 +12,16 @@ from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.frames import COPYING_OBJECTS, line_of
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
-__all__ = ["deepcopy_each_step"]
+__all__ = ["copied_objects", "deepcopy_each_step"]
 
 
-@rule("B39", "deepcopy-each-step", source="frames of copy.deepcopy", needs=("host",), frees="host")
+@rule("B39", "deepcopy-each-step", source="frames of copy.deepcopy", frees="host")
 def deepcopy_each_step(trace: Trace, *, share: float = 0.05, steps: int = 3) -> Iterator[Finding]:
     """`copy.deepcopy` runs in the loop.
 
@@ -31,18 +33,15 @@ def deepcopy_each_step(trace: Trace, *, share: float = 0.05, steps: int = 3) -> 
     Fix: for an average of the weights `torch.optim.swa_utils.AveragedModel`, or `torch._foreach_lerp_` over the
     parameters; to keep the best weights, copy into tensors that exist (`copy_`), once per epoch.
 
-    Known problems: samples tell the time only roughly, where fewer than some tens were taken.
+    Known problems: samples tell the time only roughly, where fewer than some tens were taken. Recorded stacks lengthen
+    the part of it that is Python.
     """
-    events, window = trace.events, trace.derived(steady_window)
-    rows = trace.frames.outermost_of_name(events.of(COPYING_OBJECTS)) if trace.has_stacks else np.empty(0, np.int32)
-    rows = rows[trace.in_steps(rows) & events.begin_in(rows, window.start, window.end)]
-    samples = trace.derived(stack_samples)
-    copies = np.array([any(COPYING_OBJECTS.names(one) for one in stack) for stack in samples.stacks], np.bool_)
+    window = trace.derived(steady_window)
+    rows, samples, copies = _calls(trace), trace.derived(stack_samples), _sampled(trace)
+    when = copied_objects(trace)
     if len(rows):
-        when = events.times_of(rows).clip(window.start, window.end)
         seen, number = evidence(trace, rows), trace.step_of(rows)
     elif copies.any():
-        when = samples.when(copies).clip(window.start, window.end)
         chosen = np.flatnonzero(copies[samples.which])
         stack = samples.stacks[int(samples.which[chosen[0]])]
         inner = [place for place, frame in enumerate(stack) if COPYING_OBJECTS.names(frame)][-1]
@@ -74,3 +73,24 @@ def deepcopy_each_step(trace: Trace, *, share: float = 0.05, steps: int = 3) -> 
         "weights, copy_ for a snapshot; or copy once per epoch.",
         linked=bool(len(rows)),
     )
+
+
+def copied_objects(trace: Trace) -> Intervals:
+    """When `copy.deepcopy` ran, as recorded frames tell, or samples of the stacks where there are none."""
+    window, rows = trace.derived(steady_window), _calls(trace)
+    when = trace.events.times_of(rows) if len(rows) else trace.derived(stack_samples).when(_sampled(trace))
+    return when.clip(window.start, window.end)
+
+
+def _calls(trace: Trace) -> Int32:
+    """The outermost recorded frames of `copy.deepcopy`."""
+    events, window = trace.events, trace.derived(steady_window)
+    rows = trace.frames.outermost_of_name(events.of(COPYING_OBJECTS)) if trace.has_stacks else np.empty(0, np.int32)
+    found: Int32 = rows[trace.in_steps(rows) & events.begin_in(rows, window.start, window.end)]
+    return found
+
+
+def _sampled(trace: Trace) -> Flags:
+    """Which sampled stacks show it."""
+    stacks = trace.derived(stack_samples).stacks
+    return np.array([any(COPYING_OBJECTS.names(one) for one in stack) for stack in stacks], np.bool_)

@@ -20,6 +20,7 @@ from torchwhy.trace.derived.host_activity import (
     host_during,
     otherwise_engaged,
     outer_operators,
+    profiling,
 )
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import Typical, steady_window, typical
@@ -95,6 +96,7 @@ def _lost(trace: Trace, gaps: Intervals) -> Intervals:
     """The part of gaps that nothing else explains."""
     lost = gaps.clip(trace.derived(steady_window).start, trace.window.end)
     lost = lost - trace.derived(otherwise_engaged) - trace.derived(collections) - trace.derived(idle_exchanging)
+    lost = lost - trace.derived(profiling)
     lost = lost - trace.derived(backward_calls)
     lost = lost - trace.derived(tensor_loops).spans - trace.derived(tensor_texts).spans
     return at_stake(trace, lost)

@@ -11,8 +11,7 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.autograd import autograd
-from torchwhy.trace.derived.forward_pass import forward_pass
+from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
@@ -49,12 +48,7 @@ def small_batches(
     events, window, program = trace.events, trace.derived(steady_window), trace.derived(forward_pass)
     updates = events.of(OPTIMIZER_STEP)
     updates = updates[events.begin_in(updates, window.start, window.end)]
-    pairs = trace.derived(autograd)
-    made = np.zeros(len(events), np.bool_)
-    made[pairs.forward] = True
-    places = np.flatnonzero(
-        events.are(PRODUCT | CONVOLUTION, program.rows) & (trace.calls.sums(made.astype(np.int64))[program.rows] > 0)
-    )
+    places = np.flatnonzero(events.are(PRODUCT | CONVOLUTION, program.rows) & differentiated(trace, program.rows))
     if not len(updates) or len(places) < products * len(updates):
         return
     convolves = events.are(CONVOLUTION, program.rows)

@@ -41,7 +41,7 @@ class TensorLoops:
 
     Attributes:
         first, last: rows of the first and the last operator.
-        rounds: how many.
+        rounds: how many slices or rows are taken; a round may take several.
         reads: whether hardly more is done in a round than to read a number.
         spans: from the first to the last operator, all loops together.
         calls: rows of the operators in loops, all of them outermost.
@@ -144,7 +144,8 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     Costs: each round pays Python and dispatch for a slice of the data. In training the backward pass pays once more.
 
     Fix: compute on the whole tensor: a batched operator, broadcasting, `torch.vmap`, `unfold` for windows. Where a
-    round needs the one before: `nn.GRU`, `nn.LSTM`, a cumulative sum, or `torch.compile`.
+    round needs the one before: `nn.GRU`, `nn.LSTM`, a cumulative sum, or `torch.compile`. What comes out the same in
+    each step, such as a mask, is made once.
 
     Known problems: whether a round needs the one before isn't recorded, so the advice names both cases. The backward
     pass of the loop isn't counted.
@@ -162,12 +163,13 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     if (~taken).any() and float(np.median(trace.events.dur[calls[~taken]])) > short_us * 1000:
         return
     yield Finding(
-        title=f"A Python loop over a tensor, up to {longest:,} rounds, takes {percent(part)} of the time",
+        title=f"A Python loop takes up to {longest:,} slices of a tensor one by one: {percent(part)} of the time",
         confidence="medium",
         stretches=inside,
         window=window,
         evidence=(*evidence(trace, calls[taken], limit=2), *evidence(trace, calls[~taken], limit=3)),
         cause="The loop takes one slice after another out of a tensor and calls operators on each.",
         fix="Compute on the whole tensor (broadcasting, batched operators, torch.vmap). Where a round needs the one "
-        "before: nn.GRU or nn.LSTM, a cumulative operator, or torch.compile.",
+        "before: nn.GRU or nn.LSTM, a cumulative operator, or torch.compile. What comes out the same in each step (a "
+        "mask, a filter bank) is made once, before the loop.",
     )

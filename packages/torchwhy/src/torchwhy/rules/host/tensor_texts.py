@@ -13,10 +13,9 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import at_stake
-from torchwhy.trace.derived.ownership import own_line
 from torchwhy.trace.derived.steady_state import steady_window, typical
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.frames import FORMATTING
+from torchwhy.trace.meaning.frames import FORMATTING, own_frame
 from torchwhy.trace.meaning.operators import FORMATTING_BEGINS, FORMATTING_STEP, NUMBER_READ
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
@@ -92,7 +91,8 @@ def tensors_to_text(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
     usual = typical(trace, at_stake(trace, found.spans), trace.derived(steady_window))
     if not len(usual.when) or usual.share < share:
         return
-    line = own_line(trace, int(found.rows[0])) if len(found.rows) else ""
+    shown = evidence(trace, found.rows)
+    line = own_frame(shown[0].stack) if shown else ""
     whole = found.spans.clip(usual.window.start, usual.window.end)
     if usual.outlier is not None:
         whole = whole - Intervals.union([usual.outlier.start], [usual.outlier.end])
@@ -102,7 +102,7 @@ def tensors_to_text(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
         confidence="high" if trace.has_stacks else "medium",
         stretches=whole,
         window=usual.window,
-        evidence=evidence(trace, found.rows),
+        evidence=shown,
         cause="A tensor is printed, logged or put into a string"
         + (f" at {line}" if line else "")
         + ": its numbers are read and formatted one by one.",

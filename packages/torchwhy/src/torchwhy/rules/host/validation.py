@@ -11,8 +11,7 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.autograd import autograd
-from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass
+from torchwhy.trace.derived.forward_pass import ForwardPass, differentiated, forward_pass
 from torchwhy.trace.derived.shapes import Shape, elements
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
@@ -50,9 +49,7 @@ def validation_each_step(trace: Trace, *, larger: float = 2.0, share: float = 0.
     updates = updates[events.begin_in(updates, window.start, window.end)]
     if len(updates) < 2:
         return
-    made = np.zeros(len(events), np.bool_)
-    made[trace.derived(autograd).forward] = True
-    graph = trace.calls.sums(made.astype(np.int64))[program.rows] > 0
+    graph = differentiated(trace, program.rows)
     weighty = events.are(LINEAR | CONVOLUTION, program.rows)
     between = np.searchsorted(events.ts[updates], events.ts[program.rows])
     found: dict[int, list[int]] = {}

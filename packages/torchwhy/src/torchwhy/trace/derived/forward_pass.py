@@ -11,7 +11,7 @@ from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
 from torchwhy.trace.derived.shapes import Shape, shapes, tensor_lists
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER
 from torchwhy.trace.meaning.arithmetic import BATCHED_PRODUCT, BIASED_PRODUCT, LINEAR, PRODUCT
 from torchwhy.trace.meaning.operators import BACKWARD
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchwhy.trace.model.intervals import Intervals
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["ForwardPass", "backward_of", "forward_pass", "product_shape", "work_of"]
+__all__ = ["ForwardPass", "backward_of", "differentiated", "forward_pass", "product_shape", "work_of"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,14 @@ def backward_of(trace: Trace, rows: Int32) -> Int32:
     """The nodes of the backward pass of some operators, and of those that these call."""
     pairs = trace.derived(autograd)
     found: Int32 = pairs.backward[trace.calls.within(pairs.forward, rows)]
+    return found
+
+
+def differentiated(trace: Trace, rows: Int32) -> Flags:
+    """Whether the backward pass goes through some operators, or through those that they call."""
+    made = np.zeros(len(trace.events), np.int64)
+    made[trace.derived(autograd).forward] = 1
+    found: Flags = trace.calls.sums(made)[rows] > 0
     return found
 
 

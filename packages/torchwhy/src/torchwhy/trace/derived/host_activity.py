@@ -10,7 +10,7 @@ from torchwhy.trace.derived.compiled import compiled_of
 from torchwhy.trace.derived.launches import graph_captures
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import BACKWARD_LABEL, GARBAGE_COLLECTION, LOADED_BY_WORKERS, NEXT_BATCH, STEP
-from torchwhy.trace.meaning.frames import BACKWARD_CALL, COLLECTING
+from torchwhy.trace.meaning.frames import BACKWARD_CALL, COLLECTING, PROFILER
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import SAMPLING
 from torchwhy.trace.model.intervals import Intervals
@@ -27,6 +27,7 @@ __all__ = [
     "host_during",
     "otherwise_engaged",
     "outer_operators",
+    "profiling",
     "worker_starts",
 ]
 
@@ -81,6 +82,11 @@ def collections(trace: Trace) -> Intervals:
     """When Python collected garbage."""
     rows = trace.events.of(GARBAGE_COLLECTION | COLLECTING)
     return trace.events.times_of(rows)
+
+
+def profiling(trace: Trace) -> Intervals:
+    """When the profiler's own Python ran, as its step does, where Python stacks were recorded."""
+    return trace.events.times_of(trace.events.of(PROFILER))
 
 
 def otherwise_engaged(trace: Trace) -> Intervals:

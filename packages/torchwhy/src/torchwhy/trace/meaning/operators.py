@@ -18,6 +18,7 @@ __all__ = [
     "CONVERSION",
     "COPY",
     "COPY_OR_CONVERSION",
+    "CUSTOM_NODE",
     "DIAGONAL",
     "DISPATCHED",
     "DISPATCHED_COPY",
@@ -78,6 +79,11 @@ ACCUMULATE_GRADIENT: Final = Meaning(r"autograd::engine::evaluate_function: torc
 
 CHECKPOINT_BACKWARD: Final = Meaning(r"CheckpointFunctionBackward$", *CALLED)
 """The node in which activation checkpointing computes its part of the forward pass again."""
+
+CUSTOM_NODE: Final = Meaning(
+    r"autograd::engine::evaluate_function: (?!CompiledFunction|CheckpointFunction)\w*[A-Za-z_]Backward$", *CALLED
+)
+"""The engine runs the backward of a `torch.autograd.Function` of the program's; those of PyTorch's end in a number."""
 
 BACKWARD: Final = AUTOGRAD_NODE | Meaning(r".*Backward\d*$", *CALLED)
 """The backward pass: nodes, and the operators that are named after them."""
