@@ -40,6 +40,7 @@ LONG_NAME: Final = 40
     "B13",
     "between-steps-gap",
     source="TraceML's residual: 10% of the step outside of forward, backward and optimizer",
+    needs=("operators",),
     frees="host",
 )
 def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.0) -> Iterator[Finding]:
