@@ -234,7 +234,7 @@ def much_is_concatenated():
 
 @silent("dtod-volume")
 def little_is_concatenated():
-    return concatenating(40)
+    return concatenating(25)
 
 
 @silent("dtod-volume")

@@ -106,6 +106,29 @@ def one_step_in_ten():
     return story
 
 
+@fires("step-tail")
+def every_third_step():
+    return steps([1000, 1000, 3000, 1000, 1000, 3000])
+
+
+@fires("between-steps-gap")
+def pauses_that_a_queue_hides_in_all_but_the_longest():
+    """Every second step pauses. In the last one the device has no work meanwhile, and only that step is longer."""
+    story, at = Story(), 0
+    for i in range(6):
+        pause = (12_000 if i == 5 else 6000) if i % 2 else 100
+        first = 500 if i == 5 else 5900
+        story.op("aten::mm", at, 90)
+        story.kernel("sgemm", at + 20, first, launch_at=at + 5)
+        story.op("aten::add", at + pause, 90)
+        start = max(at + pause, at + first) + 20
+        story.kernel("add", start, 2900, launch_at=at + pause + 5)
+        story.call("cudaStreamSynchronize", at + pause + 90, start + 2900 - at - pause - 90)
+        story.step(i, at, start + 2980 - at)
+        at = start + 2980
+    return story
+
+
 @fires("between-steps-gap")
 def logging_within_steps():
     story = Story()

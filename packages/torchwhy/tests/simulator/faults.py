@@ -29,7 +29,7 @@ class Fault:
 _ALL = (
     Fault("item", "reads loss.item() after every backward pass", "keeps the loss on the device"),
     Fault("print", "prints the loss tensor in every step", "prints nothing"),
-    Fault("synchronize", "calls torch.cuda.synchronize() twice in every step", "never does"),
+    Fault("synchronize", "calls torch.cuda.synchronize() at the end of every step", "never does"),
     Fault("norms", "reads the norm of each gradient with .item()", "keeps the norms on the device"),
     Fault("loader-in-process", "loads batches in its own process", "has workers", excludes=("loader-slow",)),
     Fault("loader-slow", "has workers that are slower than the steps", "has enough workers"),
@@ -58,6 +58,12 @@ _ALL = (
     Fault("plain-attention", "computes attention step by step", "computes it in one kernel"),
     Fault("evaluation", "evaluates after every third step", "does not evaluate"),
     Fault("checkpoint", "saves a checkpoint after every third step", "saves none"),
+    Fault("lock", "has a thread that holds the interpreter's lock", "has no such thread"),
+    Fault("log-rarely", "reads many numbers with .item() and writes them after every third step", "writes none"),
+    Fault("cast", "casts the inputs of every product", "keeps them in the type it computes in"),
+    Fault("outputs-to-host", "copies its outputs to the host in every step", "keeps them on the device"),
+    Fault("accumulation", "reduces gradients after every part of a batch", "reduces them after the last part",
+          ranks=True, excludes=("serial-allreduce", "small-allreduces")),
     Fault("small-gemms", "multiplies matrices in a loop over heads", "multiplies them in one batch"),
 )  # fmt: skip
 

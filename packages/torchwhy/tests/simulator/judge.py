@@ -48,7 +48,7 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "loader-in-process": ("dataloader-single-process", "dataloader-wait"),
     "loader-slow": ("dataloader-wait",),
     "pageable": ("pageable-copy", "sync-copy", "transfer-share"),
-    "host-tensors": ("create-on-cpu-then-copy", "pageable-copy", "sync-copy", "cpu-hotspot"),
+    "host-tensors": ("create-on-cpu-then-copy", "pageable-copy", "sync-copy", "cpu-hotspot", "transfer-share"),
     "copy-serial": ("transfer-share",),
     "tiny-kernels": ("elementwise-chain", "short-kernels", "dispatch-flood", "compile-missing"),
     "eager-small": ("overhead-bound", "short-kernels", "python-bound", "dispatch-flood", "compile-missing"),
@@ -68,7 +68,12 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "small-grid": ("small-grid", "occupancy", "hotspot"),
     "plain-attention": ("unfused-attention",),
     "evaluation": ("step-tail", "between-steps-gap"),
-    "checkpoint": ("step-tail", "between-steps-gap", "sync-copy", "pageable-copy"),
+    "checkpoint": ("between-steps-gap", "step-tail", "sync-copy", "pageable-copy"),
+    "lock": ("python-bound", "between-steps-gap", "overhead-bound"),
+    "log-rarely": ("step-tail", "item-per-step", "explicit-sync", "sync-copy", "between-steps-gap"),
+    "cast": ("dtod-volume", "elementwise-chain", "hotspot", "short-kernels"),
+    "outputs-to-host": ("sync-copy", "pageable-copy", "explicit-sync", "transfer-share"),
+    "accumulation": ("exposed-comm", "comm-share"),
     "small-gemms": ("dispatch-flood", "short-kernels", "small-grid"),
 }
 """Rules whose finding concerns a fault; the one whose fix takes it out comes first."""
@@ -87,9 +92,8 @@ VERDICTS: dict[str, tuple[str, ...]] = {
     "copy-bound": ("copies",),
     "input-bound": ("data",),
     "compile-bound": ("host",),
-    "mixed": RESOURCES,
 }
-"""The resources that a verdict names."""
+"""The resources that a verdict names; "mixed" says that no single one is the limit."""
 
 NOTABLE = 0.03
 """A fault counts if taking it out saves this part of the time."""
@@ -97,6 +101,8 @@ FREE = 0.005
 """A fault costs nothing if taking it out saves less than this part of the time."""
 STALL = 0.2
 """A resource other than the device limits the program if its freedom saves this part of the time."""
+ALIKE = 0.5
+"""No single resource is the limit if the second saves this part of what the first does, or more."""
 SLACK = 0.01
 """Part of the window by which times at stake may be off: the window is not exactly the time of the steps."""
 
@@ -111,8 +117,9 @@ class Judged:
             the time of both at stake. And where workers that nothing waits for yet limit what is saved, without them.
             Or, if that is more, the part saved from the program's start: less may be queued when recording starts
             without the fault, so that the recorded steps hold more of what a queue hid before.
-        place: of the first finding that concerns it, from 1; 0: there is none.
-        slug: of the finding whose fix takes it out, of several the one with the most at stake.
+        place: of the finding whose fix takes it out, from 1, of several the one with the most at stake; 0: there is
+            none.
+        slug: of that finding.
         stake: what that finding has at stake, as a part of the same time.
         title: what that finding says.
     """
@@ -141,7 +148,10 @@ class Judgement:
 
     @property
     def right(self) -> bool:
-        """Whether the verdict names a resource that saves nearly as much as any."""
+        """Whether the verdict names a resource that saves nearly as much as any, or tells that several do."""
+        if self.verdict == "mixed":
+            first, second, *_ = sorted(self.limits.values(), reverse=True)
+            return second >= ALIKE * first
         return bool(set(self.meant) & set(self.best))
 
     @property
@@ -151,9 +161,10 @@ class Judgement:
     @property
     def best(self) -> tuple[str, ...]:
         # What the device computes is what the program is for. A stall that costs a fifth of the time is worth more
-        # than the hint that the device could be faster.
+        # than the hint that the device could be faster, unless that is worth much more.
         stalls = {name: share for name, share in self.limits.items() if name != "device"}
-        named = stalls if max(stalls.values()) >= STALL else self.limits
+        limits = max(stalls.values()) >= max(STALL, ALIKE * self.limits["device"])
+        named = stalls if limits else self.limits
         most = max(named.values())
         best = [name for name, share in named.items() if share >= min(0.8 * most, most - NOTABLE)]
         return (*best, *(["device"] if self.limits["device"] == max(self.limits.values()) else []))
@@ -184,7 +195,7 @@ def judge(program: Program) -> Judgement:
         concerned = [(place, *one) for place, one in enumerate(said, 1) if _concerns(fault, one, program.planted)]
         if concerned:
             first = min(concerned, key=lambda one: (one[1] != ACCEPTED[fault][0], -one[2]))
-            judged.place, judged.slug, judged.stake, judged.title = concerned[0][0], *first[1:]
+            judged.place, judged.slug, judged.stake, judged.title = first
             judged.stake *= whole
             judged.most = _most_saved(program, fault, first[1:], saves)
         judgement.faults.append(judged)
@@ -236,15 +247,18 @@ def judge_many(seeds: Iterable[int], planted: Sequence[str] | None = None, *, pr
 
 
 def pairs(judgements: Iterable[Judgement]) -> list[tuple[Judged, Judged, bool]]:
-    """Pairs of faults of one program that differ by more than a fifth: greater, lesser, whether the order is right."""
+    """Pairs of faults of one program that differ by more than a fifth: greater, lesser, whether the order is right.
+
+    Only the lesser one's finding has to be there: where the greater one's is missing, the order is wrong.
+    """
     out = []
     for judgement in judgements:
-        found = sorted((one for one in judgement.faults if one.place and one.slug), key=lambda one: -one.saves)
-        for index, greater in enumerate(found):
-            for lesser in found[index + 1 :]:
+        ordered = sorted((one for one in judgement.faults if one.fault != "straggler"), key=lambda one: -one.saves)
+        for index, greater in enumerate(ordered):
+            for lesser in ordered[index + 1 :]:
                 notable = greater.saves >= NOTABLE and greater.saves > 1.2 * lesser.saves
-                if notable and greater.slug != lesser.slug and "straggler" not in (greater.fault, lesser.fault):
-                    out.append((greater, lesser, greater.place < lesser.place))
+                if notable and lesser.place and greater.slug != lesser.slug:
+                    out.append((greater, lesser, 0 < greater.place < lesser.place))
     return out
 
 
@@ -255,7 +269,10 @@ def quantiles(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def fair(one: Judged) -> bool:
-    """Whether a time at stake is at least what is saved and at most half more, with some slack."""
+    """Whether a time at stake is at least what is saved and at most half more, with some slack.
+
+    Where no finding concerns the fault, nothing is at stake.
+    """
     return 0.9 * one.saves - SLACK <= one.stake <= 1.5 * max(one.most, 0.0) + SLACK
 
 
@@ -283,13 +300,19 @@ def table(judgements: Sequence[Judgement]) -> str:
         claims = f"{sum(one.stake > SLACK for one in free)} of {len(free)}" if free else ""
         lines.append(
             f"{name:18} {len(costly):4} {places[0]:>5} {places[1]:>5} {_part(len(found), len(costly)):>6}  {spread:20}"
-            f" {_part(sum(fair(one) for one in found), len(found)):>5}  {claims:>11}".rstrip()
+            f" {_part(sum(fair(one) for one in costly), len(costly)):>5}  {claims:>11}".rstrip()
         )
     ordered = pairs(judgements)
     healthy = [one for one in judgements if not one.planted]
     alarmed = sum(bool(one.alarms) for one in healthy)
+    every = [one for judgement in judgements for one in judgement.faults]
+    costly = [one for one in every if one.saves >= NOTABLE]
+    free = [one for one in every if one.most < FREE]
     lines += [
         "",
+        f"faults with a finding: {sum(one.place > 0 for one in costly)} of {len(costly)}",
+        f"stakes from 0.9 to 1.5 of what is saved: {sum(map(fair, costly))} of {len(costly)}",
+        f"more than 1% at stake where nothing is saved: {sum(one.stake > SLACK for one in free)} of {len(free)}",
         f"verdict names what saves most: {sum(one.right for one in judgements)} of {len(judgements)}",
         f"order of findings is that of savings: {sum(right for _, _, right in ordered)} of {len(ordered)} pairs",
         f"programs without fault with a finding of 3%: {alarmed} of {len(healthy)}",

@@ -279,8 +279,10 @@ class Script:
             graph = "eager-small" in program.planted and not program.on("eager-small")
             if graph:
                 self._graph = []
-            self.forward()
-            self.backward()
+            parts = program.choice("parts of a batch", (2, 4)) if "accumulation" in program.planted else 1
+            for part in range(parts):
+                self.forward()
+                self.backward(part, reduces=program.on("accumulation") or part == parts - 1)
             if graph:
                 works, self._graph = self._graph or [], None
                 with self.frame("torch/cuda/graphs.py(139): replay", 3):
@@ -296,6 +298,10 @@ class Script:
             self.print_tensor()
         if "norms" in program.planted:
             self.norms(read=program.on("norms"))
+        if program.on("outputs-to-host"):
+            self.outputs_to_host()
+        if program.on("log-rarely") and number % 3 == 2:
+            self.log_rarely()
         if program.on("synchronize"):
             with self.frame("torch/cuda/__init__.py(1083): synchronize", 3):
                 self.synchronize("device")
@@ -423,6 +429,8 @@ class Script:
                             self.us(self.plan.step / 1000 / size.blocks * program.between("slow Python", 0.15, 1.2))
                     self.norm(2 * block)
                     self.linear(4 * block, hidden, 3 * hidden)
+                    if program.on("lock"):
+                        self.wait_for_lock(block)
                     if program.on("contiguous"):
                         inputs: Inputs = [(HALF, [tokens, 3 * hidden])]
                         for _ in range(program.choice("how many copies", (1, 2, 3))):
@@ -540,6 +548,8 @@ class Script:
             self.frame("<built-in function linear>", 1),
             self.op("aten::linear", 3, [inputs[1], (dtype, [out, wide]), inputs[0]]),
         ):
+            if self.program.on("cast"):
+                self.cast(tokens * wide)
             with self.op("aten::t", 2, [(dtype, [out, wide])]), self.op("aten::transpose", 1, [(dtype, [out, wide])]):
                 pass
             self._sequence += 1
@@ -662,7 +672,7 @@ class Script:
                 with self.op("aten::matmul", 2, inputs):
                     self.kernel_op("aten::mm", matmul(self.device, 1, tokens // 8, per_head, per_head, HALF), inputs, 6)
 
-    def backward(self) -> None:
+    def backward(self, part: int = 0, *, reduces: bool = True) -> None:
         program = self.program
         frames = ("torch/_tensor.py(525): backward", "torch/autograd/__init__.py(242): backward",
                   "torch/autograd/graph.py(815): _engine_run_backward",
@@ -681,12 +691,12 @@ class Script:
                         self.kernel_op(name, work, self.gradient_inputs(work, saved))
                 for _, elements in saved.parameters:
                     gradients.append(elements)
-                    self.accumulate(elements)
+                    self.accumulate(elements, part, reduces=reduces)
             if self._graph is None:
                 if program.ranks > 1 and self._bucket:
-                    self.reduce(self._bucket, "last")
+                    self.reduce(self._bucket, f"last of {part}")
                 self.out.append(Thread("main"))
-        if program.ranks > 1:
+        if program.ranks > 1 and reduces:
             if program.on("serial-allreduce"):
                 with self.frame("train.py(33): average_gradients", 3):
                     total = 2 * sum(gradients)
@@ -710,13 +720,13 @@ class Script:
             return [(dtype, [self.size.tokens, out]), (dtype, [out, wide])]
         return [(dtype, [out, self.size.tokens]), (dtype, [self.size.tokens, wide])]
 
-    def accumulate(self, elements: int) -> None:
+    def accumulate(self, elements: int, part: int, *, reduces: bool) -> None:
         program = self.program
         with (
             self.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 2),
             self.op("torch::autograd::AccumulateGrad", 2),
         ):
-            if program.on("zero-grad"):
+            if program.on("zero-grad") or part:
                 self.kernel_op(
                     "aten::add_",
                     pointwise(self.device, functor("CUDAFunctor_add"), elements, 6),
@@ -725,14 +735,14 @@ class Script:
             else:
                 with self.op("aten::detach", 2):
                     pass
-        if program.ranks == 1 or program.on("serial-allreduce"):
+        if program.ranks == 1 or program.on("serial-allreduce") or not reduces:
             return
         if program.on("small-allreduces"):
             self.reduce(2 * elements, str(self._buckets))
             return
         self._bucket += 2 * elements
         if self._bucket >= 2 * self.parameter_count() // self.bucket_count():
-            self.reduce(self._bucket, str(self._buckets))
+            self.reduce(self._bucket, f"{self._buckets} of {part}")
             self._bucket = 0
 
     def bucket_count(self) -> int:
@@ -840,6 +850,45 @@ class Script:
                 )
                 if read:
                     self.item()
+
+    def wait_for_lock(self, block: int) -> None:
+        """An operator has returned; another thread holds the interpreter's lock until its turn is over."""
+        if self.program.draw(f"lock taken {block} {self.step_number}") < 0.7:
+            share = self.program.between("lock held", 0.15, 1.5) / self.size.blocks
+            self.us(self.plan.step / 1000 * share, "waiting for the interpreter")
+
+    def cast(self, elements: int) -> None:
+        """Activations of float32, cast for one product."""
+        inputs: Inputs = [("float", [elements])]
+        with self.op("aten::to", 2, inputs), self.op("aten::_to_copy", 4, inputs):
+            with self.op("aten::empty_strided", 5):
+                pass
+            work = pointwise(self.device, functor("bfloat16_copy_kernel_cuda"), elements, 6)
+            self.kernel_op("aten::copy_", work, [(HALF, [elements]), *inputs])
+
+    def outputs_to_host(self) -> None:
+        """outputs.cpu(), and metrics of them."""
+        time = self.plan.step / 1000 * self.program.between("outputs", 0.05, 0.4)
+        elements = int(time * self.device.pageable) // 2
+        inputs: Inputs = [(HALF, [elements])]
+        with (
+            self.frame("train.py(77): metrics", 2),
+            self.frame("<built-in method cpu of Tensor object at 0x7f3a5c0b1840>"),
+            self.op("aten::to", 2, inputs),
+            self.op("aten::_to_copy", 4, inputs),
+        ):
+            with self.op("aten::empty_strided", 5):
+                pass
+            with self.op("aten::copy_", 5, [*inputs, *inputs]):
+                self.call("cudaMemcpyAsync", 8, [copy(self.device, 2 * elements, "DtoH pageable")], waits="work")
+                self.synchronize(f"stream {COMPUTE}")
+
+    def log_rarely(self) -> None:
+        with self.frame("train.py(90): log", 3):
+            for _ in range(self.program.choice("numbers to log", (4, 16, 64))):
+                self.item()
+                self.us(8)
+            self.us(self.plan.step / 1000 * self.program.between("writing logs", 0.1, 1.5), "printing")
 
     def evaluation(self) -> None:
         saved = self._saved

@@ -26,9 +26,11 @@ def test_verdicts_name_what_saves_most(judged):
 
 
 def test_times_at_stake_are_what_is_saved(judged):
-    """Of findings on planted faults that cost time; of one in ten the trace doesn't tell what the program would do."""
-    costly = [each for one in judged for each in one.faults if each.saves >= NOTABLE and each.place]
-    assert sum(map(fair, costly)) >= 0.9 * len(costly), [each for each in costly if not fair(each)]
+    """Of planted faults that cost time nine in ten that are found; and three in four, found or not."""
+    costly = [each for one in judged for each in one.faults if each.saves >= NOTABLE]
+    found = [each for each in costly if each.place]
+    assert sum(map(fair, found)) >= 0.9 * len(found), [each for each in found if not fair(each)]
+    assert sum(map(fair, costly)) >= 0.75 * len(costly), [each for each in costly if not fair(each)]
 
 
 def test_nothing_is_at_stake_where_nothing_is_saved(judged):

@@ -213,6 +213,8 @@ def _device_limit(stalls: dict[VerdictKind, float], computing: float, overhead: 
         reached[VerdictKind.OVERHEAD] = stalls[VerdictKind.OVERHEAD]
     if not reached and computing < max(stalls.values()):
         reached = stalls
+    if reached and stalls[VerdictKind.OVERHEAD] > max(STALL, *reached.values()):  # more than what would be named
+        reached[VerdictKind.OVERHEAD] = stalls[VerdictKind.OVERHEAD]
     first, second, *_ = *sorted(reached.values(), reverse=True), 0.0, 0.0
     if first < MOST and second >= STALL and first < _ALIKE * second:
         return VerdictKind.MIXED

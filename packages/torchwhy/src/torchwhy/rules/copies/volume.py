@@ -25,14 +25,14 @@ __all__ = ["dtod_volume"]
 @rule(
     "C9",
     "dtod-volume",
-    source="copies within the device's memory, as in Holistic Trace Analysis: 5% of the window, or 1 GB per step",
+    source="copies within the device's memory, as in Holistic Trace Analysis: 3% of the window, or 1 GB per step",
     needs={"gpu"},
     frees="device",
 )
-def dtod_volume(trace: Trace, *, share: float = 0.05, bytes_per_step: float = 1e9) -> Iterator[Finding]:
+def dtod_volume(trace: Trace, *, share: float = 0.03, bytes_per_step: float = 1e9) -> Iterator[Finding]:
     """Much time goes to copies within the device's memory.
 
-    Sees: `Memcpy DtoD` and PyTorch's copy and concatenation kernels, from 5% of the window on, or 1 GB of `Memcpy
+    Sees: `Memcpy DtoD` and PyTorch's copy and concatenation kernels, from 3% of the window on, or 1 GB of `Memcpy
     DtoD` per step if that takes 2%. Changes of type (`aten::to`) aren't counted.
 
     Costs: memory traffic that computes nothing.
@@ -53,7 +53,7 @@ def dtod_volume(trace: Trace, *, share: float = 0.05, bytes_per_step: float = 1e
     time_us = when.total / 1000
     per_step = int(copies.bytes[within].sum()) / step_count(trace)
     part = time_us / trace.window.us if trace.window.us else 0.0
-    if part < share and not (per_step >= bytes_per_step and part >= 0.4 * share):
+    if part < share and not (per_step >= bytes_per_step and 3 * part >= 2 * share):
         return
     moved = f", {size_text(per_step)} per step" if per_step >= 1e6 and trace.steps_found else ""
     yield Finding(

@@ -110,12 +110,12 @@ def small_collectives(
     per_step: int = 50,
     share: float = 0.01,
     called: int = 20,
-    hosts: float = 0.05,
+    hosts: float = 0.03,
 ) -> Iterator[Finding]:
     """Many small collectives instead of few large ones.
 
     Sees: more than fifty collectives per step below a megabyte, and their time in which nothing is computed: 1% of the
-    window or more. Or more than twenty, where the host's calls for them hold up the device by 5% of the window.
+    window or more. Or more than twenty, where the host's calls for them hold up the device by 3% of the window.
 
     Costs: below about a megabyte a collective's time is latency, 10 to 50 microseconds, whatever it carries; and each
     costs the host as long again. At stake is what the window would be shorter with buckets of 25 MB.

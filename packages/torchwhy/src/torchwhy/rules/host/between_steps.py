@@ -23,10 +23,10 @@ from torchwhy.trace.derived.host_activity import (
 from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import device_known
 from torchwhy.trace.derived.processor_time import waited_share
-from torchwhy.trace.derived.steady_state import steady_window, typical
+from torchwhy.trace.derived.steady_state import Typical, steady_window, typical
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
-from torchwhy.trace.meaning.frames import called_name
+from torchwhy.trace.meaning.frames import SAVING, called_name
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.steps import Step
@@ -34,6 +34,9 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration_ns, percent, shortened
 
 __all__ = ["between_steps_gap"]
+
+HABIT: Final = 3
+"""What so many steps do is a habit of the program, though a queue of the device may hide it in all but one."""
 
 LONG_NAME: Final = 40
 """Of a longer name of a function only the module and the function are shown."""
@@ -43,16 +46,18 @@ LONG_NAME: Final = 40
     "B13",
     "between-steps-gap",
     source="TraceML's residual: 10% of the step outside of forward, backward and optimizer",
+    needs=("operators",),
     frees="host",
 )
 def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.0) -> Iterator[Finding]:
     """The program does something else than computing, between or within its steps.
 
     Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
-    validation); and stretches of 500 us or more of the main thread without operator, call or annotation. With a GPU
-    only what leaves it idle with nothing queued, for 250 us or more at a time. 10% of the window. Waiting for batches,
-    compilation, captures of graphs, garbage collection, the profiler's own step and what the backward pass waits for
-    are left out, and so are a cold first step and a single step that was held up.
+    validation); and stretches of 500 us or more of the main thread without operator, call or annotation. 10% of the
+    window. With a GPU half of both is enough, since only that counts which leaves it idle with nothing queued, for 125
+    us or more at a time. Waiting for batches, compilation, captures of graphs, garbage collection, the profiler's own
+    step and what the backward pass waits for are left out, and so are a cold first step and a single step that was held
+    up.
 
     Costs: that time, in every round it happens.
 
@@ -63,26 +68,34 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     off its processor looks the same, so stretches count only at places where they are usual; a busy machine may make
     some of these, too.
     """
-    steps = trace.steps_found
+    events, steps = trace.events, trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):
         return
-    if not trace.has_gpu and not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME, Kind.PYTHON)):
+    if not trace.has_gpu and not len(events.rows(Kind.OPERATOR, Kind.RUNTIME, Kind.PYTHON)):
         return  # what computes are threads of the program's own, which weren't recorded
-    lost = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
-    lost = lost - trace.derived(collections) - trace.derived(idle_exchanging)
-    lost = lost - trace.derived(backward_calls) - trace.derived(profiling)
+    if trace.has_gpu:
+        share, long_us = share / 2, long_us / 2
+    stretches = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
+    stretches = stretches - trace.derived(collections) - trace.derived(backward_calls) - trace.derived(profiling)
+    lost = stretches - trace.derived(idle_exchanging)
     if trace.has_gpu:
         lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
         whole = lost.lengths * 2 >= long_us * 1000
         lost = Intervals(lost.starts[whole], lost.ends[whole])
-    usual = typical(trace, lost, trace.derived(steady_window))
+    window = trace.derived(steady_window)
+    taken = stretches.overlap([step.start for step in steps], [step.end for step in steps])
+    if np.count_nonzero(taken >= long_us * 1000) >= min(HABIT, len(steps) / 2):
+        inside = lost.clip(trace.window.start, trace.window.end)
+        usual = Typical(inside, trace.window, trace.window.share(inside))
+    else:
+        usual = typical(trace, lost, window)
     lost = usual.when
     if not len(lost) or usual.share < share:
         return
     longest = int(np.argmax(lost.lengths))
     rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))
     idle = " and the device has no work" if trace.has_gpu else ""
-    house = bool(trace.events.are(HOUSEKEEPING, rows).any())
+    house = bool(events.are(HOUSEKEEPING, rows).any())
     calls = main_calls(trace, lost)
     inner = trace.has_stacks and len(rows) > 0 and 2 * int(times[0]) >= lost.total
     if inner:  # what the program waits in says more than what called it
@@ -90,12 +103,15 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     if len(lost) == len(steps) == 1 and lost.starts[0] == steps[0].start and not len(rows) and not len(calls):
         return  # the recording begins with it: it may be the profiler's start
     where = f"; the longest stretch is {duration_ns(lost.lengths.max())}"
-    at_stake = lost
+    # The fix removes whole stretches; what it removes of those under which the device still worked lets the host get
+    # ahead of the device.
+    at_stake = _meeting(stretches, lost).clip(usual.window.start, usual.window.end)
     if len(calls):
-        called = trace.events.times_of(calls)
+        called = events.times_of(calls)
         part = (called & lost).total / lost.total
-        if 2 * (called & lost).total >= called.total:  # a call that mostly does so does little else that is wanted
-            at_stake = lost | called.clip(usual.window.start, usual.window.end)
+        # A call that mostly does so, or that saves, does little else that is wanted.
+        if 2 * (called & lost).total >= called.total or events.are(SAVING, calls).all():
+            at_stake |= called.clip(usual.window.start, usual.window.end)
         name = called_name(trace.name(int(calls[0])))
         name = name if len(name) <= LONG_NAME else ".".join(name.split(".")[-2:])
         where = f", {percent(part)} of that in {name}"
@@ -115,6 +131,12 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         cause=_cause(trace, house=house) + line_there(trace, lost),
         fix=_fix(trace, lost, calls, house=house),
     )
+
+
+def _meeting(stretches: Intervals, lost: Intervals) -> Intervals:
+    """The stretches in which some time is lost."""
+    found = lost.overlap(stretches.starts, stretches.ends) > 0
+    return Intervals(stretches.starts[found], stretches.ends[found])
 
 
 def _cause(trace: Trace, *, house: bool) -> str:

@@ -52,7 +52,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     slow = np.flatnonzero(own > ratio * typical)
     waited = unhurried(trace, found)
     excess = float(np.minimum(own[slow] - typical, np.maximum(waited[slow] - np.median(waited), 0)).sum())
-    if not len(slow) or len(slow) * 3 > len(own) or excess < share * (window.end - window.start):
+    if not len(slow) or len(slow) * 2 >= len(own) or excess < share * (window.end - window.start):
         return
     worst = found[int(own.argmax())]
     others = [found[i] for i in range(len(own)) if i not in set(slow.tolist())]

@@ -68,16 +68,16 @@ _ENOUGH: Final = 5000
 @rule(
     "B7",
     "explicit-sync",
-    source="Nsight Systems' rule on synchronisation calls; 5% of the window",
+    source="Nsight Systems' rule on synchronisation calls; 2% of the window",
     needs=("gpu", "idle", "order"),
     frees="host",
 )
-def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+def explicit_sync(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
     """The host waits for the device, which then has nothing to do.
 
     Sees: synchronising calls (cudaStreamSynchronize, cudaDeviceSynchronize, copies that don't return before they are
     done, ...) within the window, without the profiler's own at the end. Of each counts the idle time it is answerable
-    for: from the device running dry until its next work, and no more than the call's own duration. 5% of the window.
+    for: from the device running dry until its next work, and no more than the call's own duration. 2% of the window.
 
     Costs: not the wait itself, during which the device works, but that the host begins to launch only when the device
     has nothing left. At stake is as much of the calls' time as the device is idle for until the next wait that stays:
