@@ -44,7 +44,7 @@ NOTES = (
     "with torchlpc where that is installed; the result is compared with the recurrence in float64",
     "effects: their output in float32 against that in float64; pedalboard, on one thread as always, and pyloudnorm "
     "take part where they are installed; pedalboard's channels do not share a gain",
-    "many short signals: one native call, each signal by one thread, cut into stretches for the lanes of its vectors; a "
+    "many short signals: one native call, each signal by one thread, cut into stretches that fill a vector's lanes; a "
     "signal in each lane takes the same time",
     "random filters: this library and torch-audiomentations take the batch, audiomentations one example after the "
     "other; the high-passes are a Butterworth filter and a windowed sinc, both equalizers have a low shelf, five bells "
