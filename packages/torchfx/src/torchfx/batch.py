@@ -119,7 +119,7 @@ def _filtered(given: list[Any], effect: nn.Module, threads: int) -> list[Any] | 
     recording = torch.is_grad_enabled() and any(x.requires_grad for x in signals)
     if recording or min(sizes) == 0 or FEW * threads * max(sizes) > sum(sizes):
         return None
-    plan = plan_to_run(effect, fs)
+    plan = plan_of(effect, fs) if fs is None else plan_to_run(effect, fs)
     return None if plan is None else _as_given(given, plan.run_each(signals))
 
 
