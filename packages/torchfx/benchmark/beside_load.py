@@ -4,8 +4,8 @@
 python benchmark/beside_load.py
 
 A competitor is a process that never sleeps: none, one that the system may put on any core, or one on each core. Calls
-on one thread and on two take turns. Two threads may take at most 1.3 times what one takes, in the median and in the 99th
-percentile (exit status 1 when they take more beside a competitor).
+on one thread and on two take turns. Two threads may take at most 1.3 times what one takes, in the median and in the
+99th percentile (exit status 1 when they take more beside a competitor).
 """
 
 import argparse

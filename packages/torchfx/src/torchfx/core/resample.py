@@ -94,7 +94,7 @@ class Ratio(NamedTuple):
 
     @property
     def finer(self) -> int:
-        """How many of the last low-pass's steps are one sampling interval over `up`: 2 where the doubled `up` is odd."""
+        """How many steps of the last low-pass are a sampling interval over `up`: 2 where it is doubled and `up` odd."""
         return self.stages[-1].down // self.down
 
     @property
