@@ -1,8 +1,10 @@
 // Calls with their arguments in one array: see torchfx_dsp.h.
+#include <atomic>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
+#include "support/pool.h"
 #include "torchfx_dsp.h"
 #include "torchfx_program.h"
 
@@ -28,6 +30,17 @@ int32_t call(int32_t (*function)(Arguments...), const int64_t* a) {
 }
 
 }  // namespace
+
+extern "C" int32_t torchfx_packed_each(int32_t (*function)(const int64_t*), const int64_t* arguments, int64_t size,
+                                       int64_t count, int32_t threads) {
+    if (!function || !arguments || size < 1 || count < 0 || threads < 1) return TORCHFX_BAD_ARGUMENT;
+    std::atomic<int32_t> status{TORCHFX_OK};
+    torchfx::parallel_for(count, threads, [&](int64_t i) {
+        const int32_t found = function(arguments + i * size);
+        if (found != TORCHFX_OK) status.store(found, std::memory_order_relaxed);
+    });
+    return status;
+}
 
 #define TORCHFX_DEFINE_PACKED(name) \
     extern "C" int32_t torchfx_##name##_packed(const int64_t* a) { return call(torchfx_##name, a); }

@@ -411,6 +411,12 @@ TORCHFX_API int32_t torchfx_phaser_forward(
     const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out,
     const double* state_in, double* state_out, int32_t threads);
 
+// Independent calls of one function of the second form (below), side by side.
+//   arguments  (count, size): those of each call, the first to be started first
+// Returns TORCHFX_OK, or the status of a call that failed; the others have run.
+TORCHFX_API int32_t torchfx_packed_each(int32_t (*function)(const int64_t*), const int64_t* arguments, int64_t size,
+                                        int64_t count, int32_t threads);
+
 // Each function above that filters has a second form, torchfx_NAME_packed, with its arguments, in the same order, in one
 // array of 64-bit integers (addresses for pointers), after their number: converting 14 arguments one by one takes
 // Python's ctypes 0.9 us, one array 0.2 us, and a block of 64 samples 0.7 us. Another number than the function's own is
@@ -449,6 +455,7 @@ TORCHFX_API int32_t torchfx_phaser_forward(
     declare(phaser_forward)           \
     declare(program_run)              \
     declare(program_run_copied)       \
+    declare(packed_each)              \
     declare(advise_huge_pages)
 
 #define TORCHFX_DECLARE_PACKED(name) TORCHFX_API int32_t torchfx_##name##_packed(const int64_t* arguments);

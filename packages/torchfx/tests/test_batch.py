@@ -6,6 +6,7 @@ import torch
 import torchfx as fx
 from processors.cases import noise
 from torchfx import batch
+from torchfx._ops import native
 from torchfx.errors import ArgumentTypeError, SampleRateError
 
 FS = 16_000
@@ -38,6 +39,51 @@ def test_each_gives_what_it_gives_alone(name):
         alone = wave | EFFECTS[name]
         assert (y.fs, y.metadata, y.ys.dtype) == (alone.fs, wave.metadata, alone.ys.dtype)
         assert torch.allclose(y.ys, alone.ys, rtol=0, atol=2e-7)
+
+
+CASCADE = fx.filter.HiButterworth(20, order=12) | fx.effect.Gain(0.5) | fx.filter.LoChebyshev1(3000, order=5)
+
+
+def many_signals():
+    lengths = [1, 2, 17, 1023, 1025, *range(1500, 4000, 80)]
+    signals = [noise(1 + n % 3, n, seed=n) for n in lengths]
+    doubles = [noise(2, n, seed=n).double() for n in (1, 500, 3000)]
+    return [*signals, *doubles, noise(3000, 2).T, noise(2, 6000)[:, ::2], noise(1, 2000).expand(4, -1)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_many_signals_through_a_cascade_are_one_native_call(threads):
+    torch.set_num_threads(threads)
+    signals = many_signals()
+    waves = [fx.Wave(x, FS, metadata={"n": x.shape[-1]}) for x in signals]
+    found = batch._filtered(waves, CASCADE, threads)
+    assert (found is None) == (native.library is None)
+    for wave, y, same in zip(waves, fx.batch_process(waves, CASCADE), found or waves, strict=True):
+        alone = wave | CASCADE
+        assert (y.fs, y.metadata, y.ys.dtype) == (FS, wave.metadata, wave.ys.dtype)
+        assert torch.allclose(y.ys, alone.ys, rtol=0, atol=2e-7)
+        assert found is None or torch.equal(y.ys, same.ys)
+    for x, y in zip(signals, _at_rate(lambda: fx.batch_process([x[0] for x in signals], CASCADE)), strict=True):
+        assert torch.allclose(y, _at_rate(lambda x=x: CASCADE(x[0])), rtol=0, atol=2e-7)
+    torch.set_num_threads(3)
+
+
+def test_one_native_call_only_where_it_does_what_calls_do():
+    signals = many_signals()
+    for effect in (EFFECTS["chain"], EFFECTS["causal"], EFFECTS["rate"], torch.nn.Tanh()):
+        assert _at_rate(lambda effect=effect: batch._filtered(signals, effect, 3)) is None
+    assert _at_rate(lambda: batch._filtered([*signals, noise(2, 100_000)], CASCADE, 3)) is None
+    assert _at_rate(lambda: batch._filtered([*signals, noise(2, 0)], CASCADE, 3)) is None
+    learned = fx.filter.LoButterworth(torch.nn.Parameter(torch.tensor(500.0)), fs=FS)
+    assert batch._filtered(signals, learned, 3) is None
+    assert all(y.requires_grad for y in fx.batch_process(signals, learned))
+    signals[0].requires_grad_()
+    assert _at_rate(lambda: batch._filtered(signals, CASCADE, 3)) is None
+
+
+def _at_rate(call):
+    with fx.sample_rate(FS):
+        return call()
 
 
 def test_tensors_are_processed_at_the_ambient_rate():

@@ -28,17 +28,23 @@ class Resampling(Chain):
     rate: int = 48_000
 
     def exact_blocks(self, x: Samples) -> Iterator[tuple[int, int, npt.NDArray[np.float64]]]:
-        """Yield (channel, 0, samples) of the same low-pass run by SciPy in float64."""
+        """Yield (channel, 0, samples) of the same low-passes run by SciPy in float64, with silence before and after."""
         from scipy import signal
 
-        from torchfx.design.resampling import resampling_reach, resampling_taps
+        from torchfx.design.resampling import low_pass_phases
+        from torchfx.filter import Resample
 
-        common = math.gcd(self.rate, self.fs)
-        up, down = self.rate // common, self.fs // common
-        taps = resampling_taps(up, down, "HQ").numpy().T.reshape(-1)[: 2 * resampling_reach(up, down, "HQ") + 1]
-        window: Any = taps / up  # `resample_poly` multiplies it by `up` and knows nothing else of it
+        ratio = Resample(self.rate, fs=self.fs).ratio(self.fs)
+        whole = ratio.down * ratio.divided
+        silence = math.ceil(ratio.reach / ratio.up / whole) * whole
+        skipped = silence // ratio.down * ratio.up
         for channel, samples in enumerate(x):
-            yield channel, 0, signal.resample_poly(samples.astype(np.float64), up, down, window=window)
+            y = np.pad(samples.astype(np.float64), silence)
+            for stage in ratio.stages:
+                taps = low_pass_phases(stage.up, stage.cutoff, stage.reach, stage.attenuation).numpy().T.reshape(-1)
+                window: Any = taps[: 2 * stage.reach + 1] / stage.up  # `resample_poly` multiplies it by `up`
+                y = signal.resample_poly(y, stage.up, stage.down, window=window)
+            yield channel, 0, y[skipped:][: math.ceil(len(samples) * ratio.up / ratio.down)]
 
     def job(self, device: str = "cpu", channels: int = 1) -> dict[str, Any]:
         """Return what the works below want to know."""

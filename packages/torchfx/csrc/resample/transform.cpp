@@ -48,7 +48,7 @@ public:
 
     void run() {
         const int64_t values = 2 * size_, pairs = rounded_up(tiles_, 2);
-        Workspaces spectra(1, job_.up * job_.down * values), workspaces(job_.threads, (job_.down + 1) * values);
+        Workspaces spectra(1, job_.up * job_.down * values), workspaces(job_.threads, (job_.down + job_.up) * values);
         const Workspaces::Lease held(spectra);
         spectra_ = held.data();
         parallel_for(job_.up * job_.down, 1, [&](int64_t i) { transform_branch(i / job_.down, i % job_.down); });
@@ -86,16 +86,17 @@ private:
             fft_.forward(data, size_, 0, roots_);
             inputs[p] = data;
         }
-        double* const sum = space + 2 * size_ * job_.down;
+        double* const sums = space + 2 * size_ * job_.down;
         for (int64_t q = 0; q < job_.up; ++q) {
             const double* taps[most_down];
             for (int64_t p = 0; p < job_.down; ++p) taps[p] = spectrum(q, p);
+            double* const sum = sums + 2 * size_ * q;
             std::fill_n(sum, 2 * size_, 0.0);
             fft_.add_products(sum, inputs, taps, job_.down, size_);
             fft_.inverse(sum, size_, 0, roots_);
-            store(c, tile, q, sum);
-            store(c, tile + 1, q, sum + fir_.lanes);
         }
+        store(c, tile, sums);
+        store(c, tile + 1, sums + fir_.lanes);
     }
 
     void load(int64_t c, int64_t tile, int64_t p, double* data) {
@@ -112,27 +113,44 @@ private:
             }
     }
 
-    void store(int64_t c, int64_t tile, int64_t q, const double* results) const {
+    // The results of all branches: those of branch q lie 2 size q further on.
+    void store(int64_t c, int64_t tile, const double* results) const {
         if (tile >= tiles_) return;
         const int64_t first = tile * hop_;
-        const int64_t count = std::min(hop_, rounded_up(job_.length - q, job_.up) - first);
         void* const y = advance(job_.y, job_.dtype, c * job_.y_channel_stride);
         if (job_.up == 1) {
             const FirOutput output = {y, job_.dtype, job_.length, nullptr, 0};
-            fir_.store(results + 2 * history_, 2 * fir_.lanes, output, first, count);
+            fir_.store(results + 2 * history_, 2 * fir_.lanes, output, first, std::min(hop_, job_.length - first));
         } else if (job_.dtype == TORCHFX_F32) {
-            interleave(results, count, static_cast<float*>(y) + first * job_.up + q);
+            interleave(results, first * job_.up, static_cast<float*>(y));
         } else {
-            interleave(results, count, static_cast<double*>(y) + first * job_.up + q);
+            interleave(results, first * job_.up, static_cast<double*>(y));
         }
     }
 
+    // Outputs [first, first + hop up), as far as there are such. Pairs are written out for the compiler: joined in
+    // vectors, they take a quarter of the time.
     template <class Sample>
-    void interleave(const double* results, int64_t count, Sample* y) const {
+    void interleave(const double* results, int64_t first, Sample* y) const {
+        const int64_t lanes = fir_.lanes, branch = 2 * size_, end = std::min(first + hop_ * job_.up, job_.length);
         const double* vector = results + 2 * history_;
-        for (int64_t i = 0; i < count; i += fir_.lanes, vector += 2 * fir_.lanes)
-            for (int64_t lane = 0; lane < std::min<int64_t>(fir_.lanes, count - i); ++lane)
-                y[(i + lane) * job_.up] = static_cast<Sample>(vector[lane]);
+        int64_t m = first;
+        for (; m + lanes * job_.up <= end; vector += 2 * lanes) {
+            if (job_.up == 2) {
+                const double *const even = vector, *const odd = vector + branch;
+                Sample* const pairs = y + m;
+                for (int64_t lane = 0; lane < lanes; ++lane) {
+                    pairs[2 * lane] = static_cast<Sample>(even[lane]);
+                    pairs[2 * lane + 1] = static_cast<Sample>(odd[lane]);
+                }
+                m += 2 * lanes;
+            } else {
+                for (int64_t lane = 0; lane < lanes; ++lane)
+                    for (int64_t q = 0; q < job_.up; ++q) y[m++] = static_cast<Sample>(vector[q * branch + lane]);
+            }
+        }
+        for (int64_t i = 0; m < end; ++i, ++m)
+            y[m] = static_cast<Sample>(vector[i % job_.up * branch + i / job_.up]);
     }
 
     // Infinities and NaNs were left out of the transforms, all of whose results they would have reached. Sums over the
@@ -204,7 +222,7 @@ int64_t transform_size(const ResampleJob& job) {
     const int64_t history = fir_history(branches_of(job).n_taps);
     int64_t best = 0;
     double least = direct_cost(job);
-    for (int64_t size = fft_min_size; size * (job.up * job.down + job.down + 1) <= most_values; size *= 2) {
+    for (int64_t size = fft_min_size; size * (job.up * job.down + job.down + job.up) <= most_values; size *= 2) {
         if (size < 2 * history) continue;
         const double cost = transform_cost(job, size);
         if (cost < least) {

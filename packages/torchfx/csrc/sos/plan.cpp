@@ -46,6 +46,10 @@ int64_t spread_over_cache(int64_t length, const SosShape& shape) {
     return (steps + (steps % 32 == 0)) * shape.grid;
 }
 
+// What finer pieces may cost, over the cheapest. Where other processes want the processors too, a thread that waits for
+// its turn in the middle of a large piece keeps all others waiting; small ones are done by whoever runs.
+constexpr double finer_pieces = 1.03;
+
 }  // namespace
 
 SosPlan plan_sos(const SosShape& shape, const double* sos) {
@@ -56,7 +60,13 @@ SosPlan plan_sos(const SosShape& shape, const double* sos) {
 
     // Costs count steps of one thread: every step advances one group of lanes by one sample.
     const auto rounds = [&](int64_t groups) { return divide_up(groups, best.threads); };
-    double cheapest = static_cast<double>(rounds(whole_groups)) * static_cast<double>(shape.samples);
+    double cheapest = static_cast<double>(rounds(whole_groups)) * static_cast<double>(shape.samples), most = cheapest;
+    const auto consider = [&](double cost, const SosPlan& plan) {
+        if (cost >= most) return;
+        best = plan;
+        cheapest = std::min(cheapest, cost);
+        most = std::min(most, best.threads == 1 ? cheapest : finer_pieces * cheapest);
+    };
     int64_t forgets_after = -1;
     for (int64_t groups = best.threads; groups <= most_groups; groups += best.threads) {
         const int64_t wanted = groups * shape.lanes / shape.channels;
@@ -69,22 +79,16 @@ SosPlan plan_sos(const SosShape& shape, const double* sos) {
         // A little more for every extra round, so that it has to pay.
         const double per_round = static_cast<double>(length) + 64;
         const double planning = forgets_after < 0 ? steps_per_decay * static_cast<double>(shape.rows) : 0;
-        if (static_cast<double>(rounds(used_groups)) * per_round + planning >= cheapest) continue;
+        if (static_cast<double>(rounds(used_groups)) * per_round + planning >= most) continue;
         // No later length is greater.
         if (forgets_after < 0) forgets_after = slowest_decay(shape, sos, length);
         if (forgets_after <= length) {
             const double cost = static_cast<double>(rounds(used_groups)) * (per_round + static_cast<double>(forgets_after));
-            if (cost < cheapest) {
-                cheapest = cost;
-                best = {segments, length, forgets_after, false, best.threads};
-            }
+            consider(cost, {segments, length, forgets_after, false, best.threads});
         } else {
             const int64_t unit_groups = divide_up(2 * shape.sections * shape.rows, shape.lanes);
             const double cost = static_cast<double>(rounds(used_groups + unit_groups) + rounds(used_groups)) * per_round;
-            if (cost < cheapest) {
-                cheapest = cost;
-                best = {segments, length, 0, true, best.threads};
-            }
+            consider(cost, {segments, length, 0, true, best.threads});
         }
     }
     return best;

@@ -21,8 +21,11 @@ namespace {
 constexpr int max_workers = 255;
 // How long an idle worker spins before it sleeps: blocks of audio that follow each other directly find it awake, and so
 // does a backward pass, which comes 30 to 60 us after its forward pass (asleep, each costs it some 15 us). It burns
-// little of a processor between callbacks some milliseconds apart.
+// little of a processor between callbacks some milliseconds apart, and gives way to any other thread that wants it: the
+// caller may be waiting for this very core.
 constexpr std::chrono::microseconds spin_time{100};
+// How long a caller without tasks spins for those that workers still have.
+constexpr std::chrono::microseconds wait_time{50};
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -72,11 +75,7 @@ public:
         work();
         // Close the gate: whoever has not come by now is not waited for.
         const int unused = static_cast<int>(gate_.exchange(job << seat_bits) & seat_mask);
-        const int joined = helpers - unused;
-        for (int spins = 0; left_.load(std::memory_order_acquire) < joined; ++spins) {
-            if (spins < 10000) relax();
-            else std::this_thread::yield();
-        }
+        wait_for(helpers - unused);
     }
 
     std::atomic<bool> busy{false};
@@ -111,7 +110,7 @@ private:
             wait_and_join(served);
             set_flush_mode(flush_mode_);
             work();
-            left_.fetch_add(1, std::memory_order_release);
+            leave();
         }
     }
 
@@ -122,6 +121,7 @@ private:
                 if (join(served)) return;
                 relax();
             }
+            std::this_thread::yield();
         } while (std::chrono::steady_clock::now() < patience);
         std::unique_lock<std::mutex> lock(mutex_);
         // The sleeper announces itself before it looks at the gate, run() sets the gate before it looks for
@@ -136,6 +136,30 @@ private:
         { std::lock_guard<std::mutex> lock(mutex_); }
         if (helpers == 1) wakeup_.notify_one();
         else wakeup_.notify_all();
+    }
+
+    // Returns when `joined` workers have left the job. One that isn't running needs a core: the caller gives its own up by
+    // sleeping. To yield would not do: a thread that yields again and again falls behind all others.
+    void wait_for(int joined) {
+        const auto patience = std::chrono::steady_clock::now() + wait_time;
+        do {
+            for (int i = 0; i < 64; ++i) {
+                if (left_.load() == joined) return;
+                relax();
+            }
+        } while (std::chrono::steady_clock::now() < patience);
+        std::unique_lock<std::mutex> lock(mutex_);
+        // As with sleepers_: the caller announces itself before it looks, a worker leaves before it looks for the caller.
+        caller_sleeps_.store(true);
+        done_.wait(lock, [&] { return left_.load() == joined; });
+        caller_sleeps_.store(false);
+    }
+
+    void leave() {
+        left_.fetch_add(1);
+        if (!caller_sleeps_.load()) return;
+        { std::lock_guard<std::mutex> lock(mutex_); }
+        done_.notify_one();
     }
 
     // Makes sure of that many workers if the system allows it; returns how many there are.
@@ -162,8 +186,9 @@ private:
     alignas(64) std::atomic<int64_t> next_{0};
     alignas(64) std::atomic<int> left_{0};
     alignas(64) std::atomic<int> sleepers_{0};
+    std::atomic<bool> caller_sleeps_{false};
     std::mutex mutex_;
-    std::condition_variable wakeup_;
+    std::condition_variable wakeup_, done_;
 };
 
 // Never destroyed: detached workers may outlive static destruction. Replaced, not repaired, in a forked

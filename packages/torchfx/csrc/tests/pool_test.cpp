@@ -59,6 +59,18 @@ void workers_sleep_and_wake() {
     }
 }
 
+void callers_sleep_until_workers_are_done() {
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        const std::thread::id caller = std::this_thread::get_id();
+        std::vector<int> seen(8);
+        parallel_for(8, 4, [&](int64_t i) {
+            if (std::this_thread::get_id() != caller) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            ++seen[static_cast<std::size_t>(i)];
+        });
+        expect(seen == std::vector<int>(8, 1), "every index once where workers take longer than a caller spins");
+    }
+}
+
 // How many of `count` tasks found half of a subnormal number to be zero.
 int tasks_that_flush(int64_t count) {
     std::atomic<int> flushing{0};
@@ -104,6 +116,7 @@ int main() {
     callers_do_not_disturb_each_other();
     tasks_may_call_again();
     workers_sleep_and_wake();
+    callers_sleep_until_workers_are_done();
     subnormals_are_flushed_on_all_threads_and_no_longer_than_wanted();
     a_forked_child_makes_its_own_workers();
     return report();

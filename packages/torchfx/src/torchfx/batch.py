@@ -16,7 +16,7 @@ from torchfx.checks import number_text
 from torchfx.core.processor import FilterChain
 from torchfx.core.wave import Wave
 from torchfx.errors import ArgumentTypeError, SampleRateError
-from torchfx.plan import plan_of
+from torchfx.plan import plan_of, plan_to_run
 from torchfx.rate import ambient_rate
 from torchfx.tensors import check_signal
 
@@ -24,12 +24,16 @@ __all__ = ["batch_process"]
 
 Signal = TypeVar("Signal", Wave, Tensor)
 
+FEW = 4
+"""Up to so many signals for each thread, or one as long as so many parts of all, are not worth a call of their own."""
+
 
 def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
     """Run signals through a module, as many at a time as PyTorch uses threads (`torch.set_num_threads`).
 
     Each is processed by itself, by one thread: the results are those of a loop, of any module and for any lengths. What
-    a module draws from PyTorch's own generator is drawn in any order.
+    a module draws from PyTorch's own generator is drawn in any order. Many short signals take less time than in a loop;
+    recursive filters alone take one native call for all of them.
 
     On a GPU, signals with the same number of channels run as one batch, the shorter ones with silence behind them, if
     the module is a chain of filters and effects that need no whole signal, have no latency and keep the sample rate.
@@ -68,6 +72,11 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
         together = _stacked(given, effect)
         if together is not None:
             return together
+    threads = torch.get_num_threads()
+    if len(given) > FEW * threads and all(map(_is_plain, given)):
+        together = _filtered(given, effect, threads)
+        if together is not None:
+            return together
     results: list[Any] = [None] * len(given)
     rest = iter(range(len(given)))
 
@@ -78,7 +87,6 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
             results[i] = wave | effect if isinstance(wave, Wave) else effect(wave)
 
     run(1)  # plans are made once
-    threads = torch.get_num_threads()
     if threads == 1 or len(given) < 3 or not all(map(_is_plain, given)):
         run(len(given))
         return results
@@ -100,6 +108,21 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
     return results
 
 
+def _filtered(given: list[Any], effect: nn.Module, threads: int) -> list[Any] | None:
+    """Return the results of one native call for all signals; None where the module is more than one cascade.
+
+    Nor for a signal so long that one thread would still be at work on it when the others are done with the rest.
+    """
+    signals = [wave.ys if isinstance(wave, Wave) else wave for wave in given]
+    fs = given[0].fs if isinstance(given[0], Wave) else ambient_rate()
+    sizes = [x.numel() for x in signals]
+    recording = torch.is_grad_enabled() and any(x.requires_grad for x in signals)
+    if recording or min(sizes) == 0 or FEW * threads * max(sizes) > sum(sizes):
+        return None
+    plan = plan_of(effect, fs) if fs is None else plan_to_run(effect, fs)
+    return None if plan is None else _as_given(given, plan.run_each(signals))
+
+
 def _stacked(given: list[Any], effect: nn.Module) -> list[Any] | None:
     """Return the results of signals that run as the rows of one; None where they would not be those of each alone."""
     signals = [wave.ys if isinstance(wave, Wave) else wave for wave in given]
@@ -112,10 +135,14 @@ def _stacked(given: list[Any], effect: nn.Module) -> list[Any] | None:
     if not alike or plan.refusal or plan.latency or plan.output_rate != fs:
         return None
     rows = torch.stack([pad(each, (0, max(map(_samples, signals)) - _samples(each))) for each in signals])
-    found = [row[..., : _samples(each)] for row, each in zip(plan.run(rows), signals, strict=True)]
-    return [
-        wave.transform(lambda _, y=y: y) if isinstance(wave, Wave) else y for wave, y in zip(given, found, strict=True)
-    ]
+    return _as_given(given, [row[..., : _samples(each)] for row, each in zip(plan.run(rows), signals, strict=True)])
+
+
+def _as_given(given: list[Any], found: list[Tensor] | None) -> list[Any] | None:
+    """Return results as waves with the metadata of those given, or as tensors."""
+    if found is None:
+        return None
+    return [wave._with(y) if isinstance(wave, Wave) else y for wave, y in zip(given, found, strict=True)]
 
 
 def _samples(x: Tensor) -> int:

@@ -9,6 +9,7 @@ import torch
 
 from bench import (
     augmentation,
+    batches,
     calls,
     chains,
     effects,
@@ -123,7 +124,16 @@ def test_every_promise_is_among_the_claims():
     assert all(claim.target == 1.3 for claim in own if claim.chain is chains.IIR or claim.seconds == 1)
     assert (512, 1, 2, ">=", 15) in promised
     assert (512, 1, 2, "<=", 4) in promised
-    assert [target for *work, target in promised if work == [2, 30, 2, ">="]] == [1, 2, 1, 5]  # resampling
+    assert [target for *work, target in promised if work == [2, 30, 2, ">="]] == [1.2, 2, 1.2, 5]  # resampling
+    assert (512, 1, 2, "<=", 1) in promised  # batch_process
+
+
+@pytest.mark.parametrize("work", [batches.by_batch_process, batches.by_loop])
+def test_a_batch_of_signals_is_what_each_is_alone(work):
+    claim = Claim("a claim", chains.IIR, 60, 0.05, batches.by_loop, 1e-9, ours=work, off=batches.deviation_of_longest)
+    row = targets.measure(claim, rounds=1)
+    assert row.passed
+    assert row.deviation < 2e-7
 
 
 @pytest.mark.parametrize("work", [equalizers.equalized, equalizers.trained])

@@ -9,7 +9,7 @@ import torch
 
 import torchfx as fx
 from torchfx import _ops
-from torchfx.design.resampling import resampling_reach, resampling_taps
+from torchfx.design.resampling import low_pass_phases, resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError, StreamError
 from torchfx.filter import Resample
 from torchfx.realtime import Stream, process_file
@@ -60,12 +60,33 @@ def test_aliases_are_suppressed(fs, rate, quality):
     assert decibels(middle(y)) < -REJECTION[quality]
 
 
+def by_scipy(x, stage, down):
+    """Return a low-pass of a change of rate by SciPy; its signal is silent at both ends for as long as it reaches."""
+    taps = low_pass_phases(stage.up, stage.cutoff, stage.reach, stage.attenuation).T.reshape(-1).numpy()
+    return scipy.signal.resample_poly(x, stage.up, down, axis=-1, window=taps[: 2 * stage.reach + 1] / stage.up)
+
+
 def test_it_is_scipy_s_with_the_same_low_pass():
     x = torch.randn(2, 3000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    module = Resample(44_100, fs=48_000)
-    taps = resampling_taps(147, 160, "HQ").T.reshape(-1).numpy()[: 2 * resampling_reach(147, 160, "HQ") + 1]
-    expected = scipy.signal.resample_poly(x.numpy(), 147, 160, axis=-1, window=taps / taps.sum())
-    assert np.abs(module(x).numpy() - expected * taps.sum() / 147).max() < 1e-12
+    module = Resample(16_000, fs=48_000)
+    (stage,) = module.ratio(48_000).stages
+    assert np.abs(module(x).numpy() - by_scipy(x.numpy(), stage, 3)).max() < 1e-12
+
+
+@pytest.mark.parametrize("quality", REJECTION)
+@pytest.mark.parametrize(("fs", "rate"), [(44_100, 48_000), (48_000, 44_100), (8000, 44_100), (96_000, 44_100)])
+def test_twice_the_rate_lies_between_rates_of_a_ratio_of_large_numbers(fs, rate, quality):
+    x = torch.randn(2, 3000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    module = Resample(rate, quality, fs=fs)
+    ratio = module.ratio(fs)
+    silence = -(-1000 // ratio.down) * ratio.down
+    first, second = ratio.stages
+    between = by_scipy(np.pad(x.numpy(), ((0, 0), (silence, silence))), first, 1)
+    y, skipped = module(x), silence // ratio.down * ratio.up
+    assert np.abs(y.numpy() - by_scipy(between, second, second.down)[:, skipped:][:, : y.shape[-1]]).max() < 1e-12
+    single = module(x.float()).double()
+    expected = module(x.float().double())
+    assert float((single - expected).abs().max()) < 2e-7 * float(expected.abs().max())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

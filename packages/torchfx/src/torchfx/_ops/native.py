@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from torchfx.native_library import load
 
-__all__ = ["Call", "call", "instruction_set", "library", "numbers", "text", "why_missing"]
+__all__ = ["Call", "call", "call_each", "instruction_set", "library", "numbers", "text", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=28)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=29)  # csrc/torchfx_dsp.h
 
 
 class Call(NamedTuple):
@@ -50,6 +51,14 @@ def _call(name: str) -> Call:
 
 call: Final = {name: _call(name) for name in numbers("packed_names")}
 """The functions by name, as csrc declares them; each returns a status. None without a native library."""
+
+
+def call_each(name: str, calls: Sequence[bytes], threads: int) -> int:
+    """Run packed calls of one function side by side, the first one started first; return 0 or a status that is none."""
+    arguments = array("q", b"".join(calls))
+    pack, run = call["packed_each"]
+    function = ctypes.cast(call[name].run, ctypes.c_void_p).value  # type: ignore[arg-type]
+    return run(pack(function, arguments.buffer_info()[0], len(arguments) // len(calls), len(calls), threads))
 
 
 def instruction_set() -> str:

@@ -38,6 +38,9 @@ MOST_OF_HALVED = 0.95
 MARGIN_DB = 6
 """By how much more the second of two low-passes attenuates: without it, the images of both add to -172 dB at "VHQ"."""
 
+DOUBLED_DB = 4
+"""By how much more both attenuate where the first doubles the rate: it makes images of all of the pass band, too."""
+
 
 class Stage(NamedTuple):
     """One low-pass of a change of rate.
@@ -65,25 +68,34 @@ class Stage(NamedTuple):
 class Ratio(NamedTuple):
     """What resampling at a ratio up/down takes.
 
-    Where the rate falls to less than half, by a ratio of large numbers, two low-passes follow each other. The first
-    divides the rate by a power of two; it is as steep as the rates ask for, and costs little by transforms. The second
-    has to suppress only images that lie far away, and is short.
+    Where the ratio is one of large numbers, two low-passes follow each other. The first divides the rate by a power of
+    two, where it falls to less than half, or doubles it; it is as steep as the rates ask for, and costs little by
+    transforms. The second has to suppress only images that lie far away, and is short.
 
     Attributes:
         up, down: the ratio in lowest terms.
         divided: what the rate is divided by first; 1: nothing.
+        doubled: 2 where it is doubled first, else 1.
         stages: the low-passes, one or two.
     """
 
     up: int
     down: int
     divided: int
+    doubled: int
     stages: tuple[Stage, ...]
 
     @property
     def reach(self) -> int:
         """How far an output's dependence on the input reaches to each side, in sampling intervals over `up`."""
-        return self.stages[-1].reach + (self.stages[0].reach * self.up if len(self.stages) == 2 else 0)
+        last = self.stages[-1]
+        first = self.stages[0].reach * last.up // self.divided if len(self.stages) == 2 else 0
+        return -(-(last.reach + first) // self.finer)
+
+    @property
+    def finer(self) -> int:
+        """How many steps of the last low-pass are a sampling interval over `up`: 2 where it is doubled and `up` odd."""
+        return self.stages[-1].down // self.down
 
     @property
     def latency(self) -> int:
@@ -106,14 +118,14 @@ class Ratio(NamedTuple):
             first: which sample of the signal x begins with: those at multiples of `divided` are kept.
         """
         last = self.stages[-1]
-        if self.divided == 1 or length == 0:
+        if len(self.stages) == 1 or length == 0:
             return last.run(x, origin, length)
         offset = -first % self.divided
-        origin -= offset * self.up
+        origin = (origin - offset * self.up) * self.finer
         begin = (origin - last.reach) // last.up
-        count = (origin + (length - 1) * self.down + last.reach) // last.up + 1 - begin
-        divided = self.stages[0].run(x, offset + begin * self.divided, count)
-        return last.run(divided, origin - begin * last.up, length)
+        count = (origin + (length - 1) * last.down + last.reach) // last.up + 1 - begin
+        between = self.stages[0].run(x, offset + begin * self.divided, count)
+        return last.run(between, origin - begin * last.up, length)
 
 
 @lru_cache(CACHED)
@@ -123,16 +135,21 @@ def ratio_of(up: int, down: int, quality: str) -> Ratio:
     if down > MOST_TRANSFORMED and down % 2 == 1:
         while 2 * divided * up <= MOST_OF_HALVED * down:
             divided *= 2
-    if divided == 1:
+    if max(up, down) <= MOST_TRANSFORMED:
         cutoff = (1 + PASSBAND) / 2 / max(up, down)
-        return Ratio(up, down, 1, (Stage(up, down, resampling_reach(up, down, quality), cutoff, attenuation),))
-    part = up / down  # the output's rate, as a part of the signal's
+        return Ratio(up, down, 1, 1, (Stage(up, down, resampling_reach(up, down, quality), cutoff, attenuation),))
+    doubled = 2 if divided == 1 else 1
+    # The lowest rate of the three, as a part of the first low-pass's taps' and of the one between.
+    part = min(1.0, up / down) / doubled
+    attenuation += DOUBLED_DB if doubled == 2 else 0
     first_reach = kaiser_reach((1 - PASSBAND) * part, attenuation)
-    first = Stage(1, divided, first_reach, (1 + PASSBAND) / 2 * part, attenuation)
-    phases, part = divided * up, divided * part
+    first = Stage(doubled, divided, first_reach, (1 + PASSBAND) / 2 * part, attenuation)
+    halved = doubled == 2 and up % 2 == 0
+    phases, part = up // 2 if halved else divided * up, divided * part
     reach = kaiser_reach((2 - part * (1 + PASSBAND)) / phases, attenuation + MARGIN_DB)
-    second = Stage(phases, down, reach, (1 - part * (1 - PASSBAND) / 2) / phases, attenuation + MARGIN_DB)
-    return Ratio(up, down, divided, (first, second))
+    cutoff = (1 - part * (1 - PASSBAND) / 2) / phases
+    second = Stage(phases, down if halved else doubled * down, reach, cutoff, attenuation + MARGIN_DB)
+    return Ratio(up, down, divided, doubled, (first, second))
 
 
 class Resample(Processor):

@@ -22,6 +22,7 @@ from torchfx._ops.checks import leading_dimensions
 from torchfx._ops.observers import is_wrapped, transforms_active
 from torchfx._ops.operator import is_native
 from torchfx._ops.program import PARTITIONED, Program
+from torchfx._ops.sos.cpu import sos_forward_each
 from torchfx.errors import ArgumentError, StreamError, TorchFXError
 from torchfx.pieces import Pieces
 from torchfx.plan.handover import (
@@ -254,6 +255,16 @@ class LTIStep(Step):
         program.finish(program.gain(0, system.gain), 0)
         self._program = program  # finished: other threads may see it
         return program.run(x)
+
+    def run_each(self, signals: Sequence[Tensor]) -> list[Tensor] | None:
+        """Return what `run` gives for each of many signals on the CPU, by one native call; None where there is none."""
+        system = self.system
+        is_cascade = system.sos is not None and system.taps is None and not system.delay and system.sos.dim() == 2
+        if not is_cascade or native.library is None:
+            return None
+        sos = self.on(torch.device("cpu")).sos
+        assert sos is not None
+        return None if sos.requires_grad and torch.is_grad_enabled() else sos_forward_each(signals, sos)
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
         """Return the state of rest: delay line, the response's state, the cascade's state, as far as there are such."""
@@ -770,6 +781,18 @@ class Plan:
         except TorchFXError as error:
             raise named_error(step.name, error) from error.__cause__
         return x
+
+    def run_each(self, signals: Sequence[Tensor]) -> list[Tensor] | None:
+        """Return what `run` gives for each of many signals on the CPU, by one native call; None where there is none."""
+        step = self.steps[0] if len(self.steps) == 1 else None
+        if not isinstance(step, LTIStep):
+            return None
+        if self.device is not None:
+            self._check_device(signals[0])
+        try:
+            return step.run_each(signals)
+        except TorchFXError as error:
+            raise named_error(step.name, error) from error.__cause__
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
         """Return the state of rest for a signal with these leading dimensions: all steps' states in a row."""

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from torchfx._ops import native, splitting
 from torchfx._ops.checks import check_stable
-from torchfx._ops.memory import add_up, address, coefficient_rows, packed, pass_on, raise_for, signal_rows, unsummed
+from torchfx._ops.memory import (
+    add_up,
+    address,
+    coefficient_rows,
+    empty,
+    packed,
+    pass_on,
+    raise_for,
+    signal_rows,
+    unsummed,
+)
 
 why_missing = native.why_missing
 
@@ -56,6 +68,30 @@ def sos_forward(
     if status:
         check_stable(sos)
         raise_for(status, "sos_forward")
+
+
+def sos_forward_each(signals: Sequence[Tensor], sos: Tensor) -> list[Tensor]:
+    """Run the cascade (sections, 6) from rest on each of many signals, by one thread each, in one native call.
+
+    Long signals are started first, so that threads end at about the same time.
+    """
+    results = [empty(x.shape, x.dtype, x) for x in signals]
+    rows, sections = [signal_rows(x, x.shape[:-1]) for x in signals], packed(sos)
+    pack, calls = native.call["sos_forward"].pack, []
+    for y, row in sorted(zip(results, rows, strict=True), key=lambda pair: -pair[0].numel()):
+        time = y.shape[-1]
+        calls.append(
+            pack(
+                y.dtype is FLOAT64,
+                row.tensor.data_ptr(), *row[1:], y.data_ptr(), time, y.numel() // time, time,
+                sections.data_ptr(), len(sections), 1, 1, 0, 0, splitting.THRESHOLD, 1,
+            )
+        )  # fmt: skip
+    status = native.call_each("sos_forward", calls, torch.get_num_threads())
+    if status:
+        check_stable(sos)
+        raise_for(status, "sos_forward")
+    return results
 
 
 def sos_forward_recording(
