@@ -653,6 +653,10 @@ class Choice(Declaration):
         """Return one of the names."""
         return random.choice(self.draws)
 
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return self.names[0]
+
     def range_text(self) -> str:
         """Return the names."""
         return "one of " + ", ".join(self.names) + (", or a function" if self.functions else "")

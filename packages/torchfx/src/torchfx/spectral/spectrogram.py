@@ -174,6 +174,13 @@ class GriffinLim(Feature):
 
     def features(self, x: Tensor, rate: float | None) -> Tensor:
         """Return the samples."""
+        hop = self.hop_length or max(1, (self.win_length or self.n_fft) // 2)
+        if self.length is not None and self.length // hop + 1 != x.shape[-1]:
+            least = (x.shape[-1] - 1) * hop
+            raise ArgumentError(
+                f"length must lie in [{least}, {least + hop - 1}] samples for {x.shape[-1]} frames, {hop} apart, "
+                f"got {self.length}"
+            )
         magnitude = x ** (1 / self.power)
         inverse = self._inverse()
         spectrum = Spectrogram(self.n_fft, self.win_length, self.hop_length, 0, self.window, power=None)
