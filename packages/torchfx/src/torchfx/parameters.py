@@ -1130,9 +1130,7 @@ def number(
         learnable: whether tensors that require a gradient are accepted.
         optional: whether None is, beside numbers; it is where it is the default.
     """
-    return Number(
-        default, doc, low, high, unit, open_low, open_high, draws, learnable=learnable, optional=optional
-    )
+    return Number(default, doc, low, high, unit, open_low, open_high, draws, learnable=learnable, optional=optional)
 
 
 def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True) -> Any:

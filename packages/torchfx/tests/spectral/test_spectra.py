@@ -173,7 +173,9 @@ def test_cepstra_are_cosine_transforms_of_levels(logarithm):
         bands = torch.from_numpy(filters) @ powers
         levels = (bands + 1e-6).log() if logarithm else 10 * bands.clamp(min=1e-10).log10()
         levels = levels if logarithm else levels.clamp(min=float(levels.max()) - 80)
-        rows = np.array([[math.cos(math.pi * k * (2 * n + 1) / (2 * len(filters))) for n in range(len(filters))] for k in range(13)])
+        rows = np.array(
+            [[math.cos(math.pi * k * (2 * n + 1) / (2 * len(filters))) for n in range(len(filters))] for k in range(13)]
+        )
         rows *= math.sqrt(2 / len(filters))
         rows[0] *= math.sqrt(0.5)
         exact = torch.from_numpy(rows) @ levels
@@ -196,7 +198,9 @@ def test_centroid_is_the_mean_frequency():
     assert (y[..., 30:] == 0).all()
 
 
-@pytest.mark.parametrize("sizes", [each for each in SIZES if each.get("center", True) and each.get("hop_length", 1) < 500], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [each for each in SIZES if each.get("center", True) and each.get("hop_length", 1) < 500], ids=str
+)
 def test_the_inverse_gives_the_signal(sizes):
     x = noise(2, 3, 3000, dtype=torch.float64)
     back = InverseSpectrogram(length=3000, **sizes)(Spectrogram(power=None, **sizes)(x))
@@ -252,11 +256,17 @@ def test_bands_without_a_bin_are_named():
         (lambda: Spectrogram()(noise(200)), "x must have at least 201 samples"),
         (lambda: Spectrogram(center=False)(noise(399)), "x must have at least n_fft = 400 samples"),
         (lambda: Spectrogram(pad_mode="circular")(noise(150)), "x must have at least 200 samples"),
-        (lambda: MelSpectrogram(f_min=9000, fs=16_000)(noise(4000)), r"must ascend within \[0, fs/2\] = \[0, 8000\] Hz"),
+        (
+            lambda: MelSpectrogram(f_min=9000, fs=16_000)(noise(4000)),
+            r"must ascend within \[0, fs/2\] = \[0, 8000\] Hz",
+        ),
         (lambda: MelScale(fs=16_000)(noise(100, 5)), "n_stft = 201 bins, got 100"),
         (lambda: InverseSpectrogram()(noise(201, 5)), "x must be complex"),
         (lambda: InverseSpectrogram()(noise(200, 5) + 0j), "201 bins, got 200"),
-        (lambda: InverseSpectrogram(window="boxcar", center=False, hop_length=400, win_length=300, n_fft=400), "hop_length"),
+        (
+            lambda: InverseSpectrogram(window="boxcar", center=False, hop_length=400, win_length=300, n_fft=400),
+            "hop_length",
+        ),
         (lambda: AmplitudeToDB()(noise(5)), "shape .*bins >= 1, frames >= 1"),
         (lambda: Spectrogram()(noise(3000) + 0j), "x must be real"),
     ],

@@ -48,8 +48,8 @@ class ComputeDeltas(Feature):
 class SlidingWindowCmn(Feature):
     """Each bin minus its mean over a window of frames, and, if wanted, divided by its deviation there.
 
-    The window of frame t ends with t, and has at least `min_cmn_window` frames at the signal's start; with `center`, t is
-    in its middle. As Kaldi's `apply-cmvn-sliding`; takes and gives (..., bins, frames).
+    The window of frame t ends with t, and has at least `min_cmn_window` frames at the signal's start; with `center`, t
+    is in its middle. As Kaldi's `apply-cmvn-sliding`; takes and gives (..., bins, frames).
 
     Examples:
         >>> import torch

@@ -119,7 +119,8 @@ class Framed(Feature):
         shortest = max(edge, framing.length - framing.origin - framing.behind, framing.hop * framing.whole_hops)
         if time < shortest:
             raise ArgumentError(
-                f"x must have at least {shortest} samples for {self._get_name()}'s windows of {framing.length}, got {time}"
+                f"x must have at least {shortest} samples for {self._get_name()}'s windows of {framing.length}, "
+                f"got {time}"
             )
 
 

@@ -20,8 +20,8 @@ AMIN = 1e-10
 class AmplitudeToDB(Feature):
     """Powers or magnitudes in dB, 0 dB being 1; below 1e-10 they count as that.
 
-    With `top_db`, what lies further below the loudest value of an example, all of its channels taken together, is raised
-    to that: then all frames are needed.
+    With `top_db`, what lies further below the loudest value of an example, all of its channels taken together, is
+    raised to that: then all frames are needed.
 
     Examples:
         >>> import torch
@@ -32,7 +32,9 @@ class AmplitudeToDB(Feature):
     takes: ClassVar[str] = "features"
     is_pointwise: ClassVar[bool] = True
     stype: str = choice(("power", "magnitude"), default="power", doc="what is given")
-    top_db: float | None = number(default=None, low=0.0, unit="dB", learnable=False, doc="range below the loudest value")  # type: ignore[assignment]
+    top_db: float | None = number(
+        default=None, low=0.0, unit="dB", learnable=False, doc="range below the loudest value"
+    )  # type: ignore[assignment]
 
     def refusal(self) -> str:
         """Return why the processor can't run in a stream."""

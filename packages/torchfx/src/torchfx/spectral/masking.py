@@ -105,7 +105,9 @@ class SpecAugment(Feature):
     n_freq_masks: int = count(low=0, draws=(0, 2), doc="bands of bins")
     freq_mask_param: int = count(draws=(1, 4), doc="widest band, bins")
     iid_masks: bool = flag(default=True, doc="whether each example and channel has stretches and bands of its own")
-    p: float = number(default=1.0, low=0.0, high=1.0, learnable=False, doc="a stretch is at most this part of all frames")
+    p: float = number(
+        default=1.0, low=0.0, high=1.0, learnable=False, doc="a stretch is at most this part of all frames"
+    )
     zero_masking: bool = flag(default=False, doc="whether 0 is put in the place, else the mean of all features")
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -77,4 +77,3 @@ OPERATORS = (
         shapes,
     ),
 )
-
