@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native
-from torchfx._ops.memory import address, packed, raise_for, signal_rows
 from torchfx._ops.mel import composite
+from torchfx._ops.memory import address, packed, raise_for, signal_rows
 
 why_missing = native.why_missing
 
