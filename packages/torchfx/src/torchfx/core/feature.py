@@ -81,4 +81,5 @@ class Feature(Processor):
             raise ArgumentTypeError(f"x must be float32 or float64, got {x.dtype}")
         if x.dim() < 2 or 0 in x.shape[-2:]:
             raise ArgumentError(f"x must have the shape (..., bins >= 1, frames >= 1), got {tuple(x.shape)}")
-        return x
+        checked: Tensor = x
+        return checked

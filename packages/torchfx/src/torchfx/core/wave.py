@@ -267,7 +267,7 @@ class Wave:
         if self.ys.storage_offset():
             look_for_seams(self.ys, module, self.fs)
         if gives_of(module) == "features":
-            return y  # type: ignore[return-value]
+            return y
         made = self._with(_returned(type(module).__name__, y), fs)
         made._is_piped = True
         return made

@@ -74,12 +74,12 @@ class MFCC(Cepstrum):
     """
 
     n_mfcc: int = count(default=40, draws=(1, 3), doc="coefficients, at most n_mels")
-    norm: str | None = choice(("ortho", "none"), default="ortho", doc="whether the transform's rows have length 1")  # type: ignore[assignment]
+    norm: str | None = choice(("ortho", "none"), default="ortho", doc="whether the transform's rows have length 1")
     log_mels: bool = flag(default=False, doc="whether levels are natural logarithms")
     n_mels: int = count(default=128, draws=(3, 6), doc="bands")
     f_min: float = number(default=0.0, low=0.0, unit="Hz", learnable=False, doc="lowest corner")
-    f_max: float | None = number(default=None, low=0.0, unit="Hz", learnable=False, doc="highest corner; None: fs/2")  # type: ignore[assignment]
-    mel_norm: str | None = choice(("slaney",), default=None, doc="whether each band is divided by half its width in Hz")  # type: ignore[assignment]
+    f_max: float | None = number(default=None, low=0.0, unit="Hz", learnable=False, doc="highest corner; None: fs/2")
+    mel_norm: str | None = choice(("slaney",), default=None, doc="whether each band is divided by half its width in Hz")
     mel_scale: str = choice(SCALES, default="htk", doc="mel formula")
     fs: float | None = sample_rate(default=None)
 
@@ -116,9 +116,9 @@ class LFCC(Cepstrum):
 
     n_filter: int = count(default=128, draws=(3, 6), doc="bands")
     f_min: float = number(default=0.0, low=0.0, unit="Hz", learnable=False, doc="lowest corner")
-    f_max: float | None = number(default=None, low=0.0, unit="Hz", learnable=False, doc="highest corner; None: fs/2")  # type: ignore[assignment]
+    f_max: float | None = number(default=None, low=0.0, unit="Hz", learnable=False, doc="highest corner; None: fs/2")
     n_lfcc: int = count(default=40, draws=(1, 3), doc="coefficients, at most n_filter")
-    norm: str | None = choice(("ortho", "none"), default="ortho", doc="whether the transform's rows have length 1")  # type: ignore[assignment]
+    norm: str | None = choice(("ortho", "none"), default="ortho", doc="whether the transform's rows have length 1")
     log_lf: bool = flag(default=False, doc="whether levels are natural logarithms")
     fs: float | None = sample_rate(default=None)
 

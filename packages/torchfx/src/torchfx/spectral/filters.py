@@ -14,7 +14,6 @@ from torchfx.design.mel import cosine_transform, linear_filters, mel_filters
 __all__ = ["cosines", "linear_bands", "mel_bands"]
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def mel_bands(
     bins: int, rate: float, n_mels: int, f_min: float, f_max: float | None, norm: str | None, mel_scale: str
 ) -> Tensor:
@@ -41,15 +40,19 @@ def _mel_bands(
         return torch.from_numpy(found)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def linear_bands(bins: int, rate: float, n_filter: int, f_min: float, f_max: float | None) -> Tensor:
     """Return `design.mel.linear_filters` as a tensor, float64."""
     with torch.inference_mode(False):
         return torch.from_numpy(linear_filters(bins, rate, n_filter, f_min, f_max))
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def cosines(count: int, size: int, norm: str | None) -> Tensor:
     """Return `design.mel.cosine_transform` as a tensor, float64."""
     with torch.inference_mode(False):
         return torch.from_numpy(cosine_transform(count, size, norm or "none"))
+
+
+# As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs ask NumPy beforehand.
+mel_bands._dynamo_marked_constant = True  # type: ignore[attr-defined]
+linear_bands._dynamo_marked_constant = True  # type: ignore[attr-defined]
+cosines._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -128,7 +128,7 @@ class Windowed(Framed):
     """The parameters of short-time Fourier transforms, with torchaudio's names and defaults."""
 
     n_fft: int = count(default=400, low=2, draws=(16, 64), doc="samples that are transformed")
-    win_length: int | None = count(default=None, draws=(8, 16), doc="samples of the window; None: n_fft")  # type: ignore[assignment]
+    win_length: int | None = count(default=None, draws=(8, 16), doc="samples of the window; None: n_fft")
     hop_length: int | None = count(  # type: ignore[assignment]
         default=None, draws=(4, 16), doc="samples from one frame to the next; None: half of win_length"
     )
@@ -188,7 +188,6 @@ class Windowed(Framed):
         return self.of_frames(x, rate, -left, (x.shape[-1] - span) // framing.hop + 1)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def window_taps(name: Any, length: int, symmetric: bool = False) -> Tensor:
     """Return a window (length,), float64.
 
@@ -213,3 +212,7 @@ def _window_taps(name: Any, length: int, symmetric: bool) -> Tensor:
             raise ArgumentError(f"window must be one that scipy.signal.get_window knows, or povey: {error}") from error
     with torch.inference_mode(False):
         return torch.from_numpy(found.astype("float64"))
+
+
+# As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs ask NumPy beforehand.
+window_taps._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -34,7 +34,7 @@ class AmplitudeToDB(Feature):
     stype: str = choice(("power", "magnitude"), default="power", doc="what is given")
     top_db: float | None = number(
         default=None, low=0.0, unit="dB", learnable=False, doc="range below the loudest value"
-    )  # type: ignore[assignment]
+    )
 
     def refusal(self) -> str:
         """Return why the processor can't run in a stream."""

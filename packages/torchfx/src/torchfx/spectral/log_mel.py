@@ -123,7 +123,7 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
     """
 
     preset: str = choice(tuple(PRESETS), doc="whose features")
-    n_mels: int | None = count(default=None, draws=(4, 8), doc="bands; None: the preset's")  # type: ignore[assignment]
+    n_mels: int | None = count(default=None, draws=(4, 8), doc="bands; None: the preset's")
     normalize: bool = flag(default=True, doc="whether the step that needs all frames is done")
     fs: float | None = sample_rate(default=None)
 

@@ -34,9 +34,9 @@ class MelScale(Feature):
     is_pointwise: ClassVar[bool] = True
     n_mels: int = count(default=128, draws=(2, 6), doc="bands")
     f_min: float = number(default=0.0, low=0.0, unit="Hz", learnable=False, doc="lowest corner")
-    f_max: float | None = number(default=None, low=0.0, unit="Hz", learnable=False, doc="highest corner; None: fs/2")  # type: ignore[assignment]
+    f_max: float | None = number(default=None, low=0.0, unit="Hz", learnable=False, doc="highest corner; None: fs/2")
     n_stft: int = count(default=201, low=2, draws=(33, 33), doc="bins of the spectrum")
-    norm: str | None = choice(("slaney",), default=None, doc="whether each band is divided by half its width in Hz")  # type: ignore[assignment]
+    norm: str | None = choice(("slaney",), default=None, doc="whether each band is divided by half its width in Hz")
     mel_scale: str = choice(SCALES, default="htk", doc="mel formula")
     fs: float | None = sample_rate(default=None)
 
@@ -94,11 +94,11 @@ class MelSpectrogram(Windowed):
 
     n_mels: int = count(default=128, draws=(2, 6), doc="bands")
     f_min: float = number(default=0.0, low=0.0, unit="Hz", learnable=False, doc="lowest corner")
-    f_max: float | None = number(default=None, low=0.0, unit="Hz", learnable=False, doc="highest corner; None: fs/2")  # type: ignore[assignment]
+    f_max: float | None = number(default=None, low=0.0, unit="Hz", learnable=False, doc="highest corner; None: fs/2")
     power: float = number(
         default=2.0, low=0.0, open_low=True, draws=(1.0, 2.0), learnable=False, doc="exponent of the magnitude"
     )
-    norm: str | None = choice(("slaney",), default=None, doc="whether each band is divided by half its width in Hz")  # type: ignore[assignment]
+    norm: str | None = choice(("slaney",), default=None, doc="whether each band is divided by half its width in Hz")
     mel_scale: str = choice(SCALES, default="htk", doc="mel formula")
     fs: float | None = sample_rate(default=None)
 

@@ -52,7 +52,7 @@ class Spectrogram(Windowed):
         (torch.Size([33, 32]), 16)
     """
 
-    power: float | None = number(  # type: ignore[assignment]
+    power: float | None = number(
         default=2.0, low=0.0, open_low=True, draws=(1.0, 2.0), learnable=False,
         optional=True, doc="exponent of the magnitude; None: the spectra, complex",
     )  # fmt: skip
@@ -94,8 +94,8 @@ class InverseSpectrogram(Feature):
     gives: ClassVar[str] = "samples"
     takes_complex: ClassVar[bool] = True
     n_fft: int = count(default=400, low=2, draws=(16, 64), doc="samples that are transformed")
-    win_length: int | None = count(default=None, draws=(8, 16), doc="samples of the window; None: n_fft")  # type: ignore[assignment]
-    hop_length: int | None = count(  # type: ignore[assignment]
+    win_length: int | None = count(default=None, draws=(8, 16), doc="samples of the window; None: n_fft")
+    hop_length: int | None = count(
         default=None, draws=(4, 16), doc="samples from one frame to the next; None: half of win_length"
     )
     pad: int = count(default=0, low=0, draws=(0, 4), doc="zeros that were put before and behind the signal")
@@ -103,7 +103,7 @@ class InverseSpectrogram(Feature):
     normalized: bool = flag(default=False, doc="whether spectra were divided by the root of the window's energy")
     center: bool = flag(default=True, doc="whether frame f has its middle at sample f hop_length")
     pad_mode: str = choice(PAD_MODES, default="reflect", doc="what lay beyond the signal's ends; changes nothing")
-    length: int | None = count(default=None, doc="samples of the result; None: as many as the frames cover")  # type: ignore[assignment]
+    length: int | None = count(default=None, doc="samples of the result; None: as many as the frames cover")
 
     def check_parameters(self) -> None:
         """Raise where windows don't overlap."""
@@ -155,14 +155,14 @@ class GriffinLim(Feature):
     gives: ClassVar[str] = "samples"
     n_fft: int = count(default=400, low=2, draws=(16, 64), doc="samples that are transformed")
     n_iter: int = count(default=32, draws=(1, 4), doc="iterations")
-    win_length: int | None = count(default=None, draws=(8, 16), doc="samples of the window; None: n_fft")  # type: ignore[assignment]
-    hop_length: int | None = count(  # type: ignore[assignment]
+    win_length: int | None = count(default=None, draws=(8, 16), doc="samples of the window; None: n_fft")
+    hop_length: int | None = count(
         default=None, draws=(4, 8), doc="samples from one frame to the next; None: half of win_length"
     )
     window: Any = window(default="hann", doc="window")
     power: float = number(default=2.0, low=0.0, open_low=True, learnable=False, doc="the magnitudes' exponent")
     momentum: float = number(default=0.99, low=0.0, high=1.0, open_high=True, learnable=False, doc="of the iteration")
-    length: int | None = count(default=None, doc="samples of the result; None: as many as the frames cover")  # type: ignore[assignment]
+    length: int | None = count(default=None, doc="samples of the result; None: as many as the frames cover")
     rand_init: bool = flag(default=True, doc="whether phases begin at random, by PyTorch's generator, else at 0")
 
     def check_parameters(self) -> None:
