@@ -129,7 +129,7 @@ class Windowed(Framed):
 
     n_fft: int = count(default=400, low=2, draws=(16, 64), doc="samples that are transformed")
     win_length: int | None = count(default=None, draws=(8, 16), doc="samples of the window; None: n_fft")
-    hop_length: int | None = count(  # type: ignore[assignment]
+    hop_length: int | None = count(
         default=None, draws=(4, 16), doc="samples from one frame to the next; None: half of win_length"
     )
     pad: int = count(default=0, low=0, draws=(0, 4), doc="zeros put before and behind the signal")

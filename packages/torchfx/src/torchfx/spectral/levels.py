@@ -25,7 +25,7 @@ class AmplitudeToDB(Feature):
 
     Examples:
         >>> import torch
-        >>> AmplitudeToDB()(torch.tensor([[1.0, 0.01, 0.0]]))
+        >>> AmplitudeToDB()(torch.tensor([[1.0, 0.01, 0.0]])).round()
         tensor([[   0.,  -20., -100.]])
     """
 

@@ -76,7 +76,7 @@ class InverseMelScale(MelScale):
         """Return the spectra of all frames."""
         if x.shape[-2] != self.n_mels:
             raise ArgumentError(f"x must have n_mels = {self.n_mels} bands, got {x.shape[-2]}")
-        inverse = torch.linalg.pinv(self.filters(rate, x.double()))
+        inverse: Tensor = torch.linalg.pinv(self.filters(rate, x.double()))
         return (inverse.to(x.dtype) @ x).clamp(min=0)
 
 

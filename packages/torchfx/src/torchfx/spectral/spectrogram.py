@@ -69,7 +69,8 @@ class Spectrogram(Windowed):
         frames = framed(x, taps.shape[-1], self.hop, origin, count, self.center and self.pad_mode == "reflect") * taps
         left = (self.n_fft - taps.shape[-1]) // 2
         frames = padded(frames, (left, self.n_fft - taps.shape[-1] - left))
-        return torch.fft.rfft(frames).transpose(-1, -2)
+        spectra: Tensor = torch.fft.rfft(frames)
+        return spectra.transpose(-1, -2)
 
 
 class InverseSpectrogram(Feature):
