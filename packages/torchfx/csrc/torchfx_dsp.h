@@ -281,6 +281,26 @@ TORCHFX_API int32_t torchfx_phase_vocoder_forward(
     void* y, int64_t channels, const int64_t* starts, int64_t count, const double* window, int64_t size, int64_t hop,
     const double* state_in, double* state_out, int32_t threads);
 
+// Bands of the power spectra of frames, and their logarithms: of float samples in float.
+//
+//   frame f begins at sample f * hop - origin and has `length` samples, times the window, then zeros up to `size`
+//   y[m][f] = sum over k of filters[m][k] |X_f[k]|^power, or with gain != 0
+//   y[m][f] = gain log(max(y[m][f] + offset, floor))
+//
+//   y         (channels, bands, count), C order
+//   window    (length,), length <= size
+//   size      even, with no factors but 2, 3 and 5
+//   reflect   whether what lies beyond the signal's ends is the signal reflected there, fewer samples than it has; else
+//             zeros
+//   filters   (bands, size / 2 + 1), or NULL: each bin is a band
+//   settings  power (1 or 2); preemphasis p: x[n] - p x[n - 1] within each frame, x[0] - p x[0] at its start; whether the
+//             frame's mean is subtracted before that (0 or 1); gain, floor and offset
+// A NaN or an infinity in x reaches the frames that hold it, and no others.
+TORCHFX_API int32_t torchfx_mel_forward(
+    const float* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t samples,
+    float* y, int64_t channels, int64_t count, const double* window, int64_t length, int64_t size, int64_t hop,
+    int64_t origin, int32_t reflect, const double* filters, int64_t bands, const double* settings, int32_t threads);
+
 // What a detector follows: y[t] = y[t-1] + c (x[t] - y[t-1]), with c = rise where x[t] > y[t-1] and c = fall elsewhere.
 //   coefficients  (rows, 2): rise and fall in [0, 1]; channel c has row c / repeat % rows, and every row has a channel
 //   state_in      (channels,): the output before the first, or NULL for 0; state_out the same after the last, or NULL
@@ -442,6 +462,7 @@ TORCHFX_API int32_t torchfx_packed_each(int32_t (*function)(const int64_t*), con
     declare(delay_network_forward)    \
     declare(resample_forward)         \
     declare(phase_vocoder_forward)    \
+    declare(mel_forward)              \
     declare(ballistics_forward)       \
     declare(dynamics_forward)         \
     declare(limiter_forward)          \

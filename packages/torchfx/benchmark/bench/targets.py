@@ -21,6 +21,7 @@ from bench.chains import Chain, Design
 from bench.contenders import scipy_signal, torchfx_library
 from bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
 from bench.exact import BOUND, deviation
+from bench.features import Features, by_stft, features, powers_off
 from bench.inside import compare
 from bench.report import TargetRow
 from bench.resampling import Resampling, resampled, soxr_hq, windowed_sinc
@@ -49,6 +50,7 @@ NOTES = (
     "random filters: this library and torch-audiomentations take the batch, audiomentations one example after the "
     "other; the high-passes are a Butterworth filter and a windowed sinc, both equalizers have a low shelf, five bells "
     "and a high shelf, the noise is white; the deviation is that of the ratio of signal to noise",
+    "log-mel: both allocate their output; the deviation is that of bands' powers, relative to the largest",
     "pitch: librosa's defaults; the deviation is that of a chord's partials, in cents",
     "sosfiltfilt, filtfilt and lfilter are torchfx.functional's against SciPy's of the same name, on the same float32 "
     "samples and one thread, coefficients given as arrays",
@@ -410,6 +412,20 @@ CLAIMS = (
         Claim(f"Resample, {work}, 2 channels 30 s, over {name}", work, 2, 30, other, target, ours=resampled)
         for work, sinc in ((Resampling(fs=44_100, rate=48_000), 2), (Resampling(fs=48_000, rate=16_000), 5))
         for name, other, target in (("soxr HQ", soxr_hq, 1.2), ("a windowed sinc by conv1d", windowed_sinc, sinc))
+    ),
+    *(
+        Claim(
+            f"Whisper's log-mel, {name} at 16 kHz, over torch.stft, matmul and log10",
+            Features(),
+            channels,
+            seconds,
+            by_stft,
+            15,
+            ours=features,
+            off=powers_off,
+            bound=1e-5,
+        )
+        for name, channels, seconds in (("30 min", 1, 1800), ("64 x 10 s", 64, 10))
     ),
 )
 

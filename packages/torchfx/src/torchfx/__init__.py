@@ -13,7 +13,18 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
-    from torchfx import augment, distributed, effect, filter, functional, loudness, parameters, realtime, voice_activity
+    from torchfx import (
+        augment,
+        distributed,
+        effect,
+        filter,
+        functional,
+        loudness,
+        parameters,
+        realtime,
+        spectral,
+        voice_activity,
+    )
     from torchfx.batch import batch_process
     from torchfx.core.context import Memoryless, WithContext
     from torchfx.core.learning import learn
@@ -62,6 +73,7 @@ __all__ = [
     "process_file",
     "realtime",
     "sample_rate",
+    "spectral",
     "suggest_device",
     "voice_activity",
 ]
@@ -70,7 +82,8 @@ _MODULES = (
     "batch", "core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors",
 )  # fmt: skip
 _LATER = (
-    "augment", "distributed", "effect", "filter", "functional", "loudness", "parameters", "realtime", "voice_activity",
+    "augment", "distributed", "effect", "filter", "functional", "loudness", "parameters", "realtime", "spectral",
+    "voice_activity",
 )  # fmt: skip
 """Loaded when they are asked for; none registers an operator."""
 _OF_REALTIME = ("Stream", "process_file")

@@ -132,7 +132,7 @@ def _stacked(given: list[Any], effect: nn.Module) -> list[Any] | None:
     alike = all(
         (each.shape[:-1], each.dtype, each.device) == (first.shape[:-1], first.dtype, first.device) for each in signals
     )
-    if not alike or plan.refusal or plan.latency or plan.output_rate != fs:
+    if not alike or plan.refusal or plan.latency or plan.output_rate != fs or plan.gives == "features":
         return None
     rows = torch.stack([pad(each, (0, max(map(_samples, signals)) - _samples(each))) for each in signals])
     return _as_given(given, [row[..., : _samples(each)] for row, each in zip(plan.run(rows), signals, strict=True)])

@@ -21,9 +21,10 @@ from typing import Any
 from torchfx import parameters
 from torchfx.parameters import Declaration
 
-__all__ = ["Entry", "available", "named"]
+__all__ = ["Entry", "available", "features", "named"]
 
 PACKAGES = ("torchfx.filter", "torchfx.effect")
+FEATURES = "torchfx.spectral"
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,20 @@ def available() -> dict[str, Entry]:
     return {entry.name.lower(): entry for package in _packages() for entry in _entries(package)}
 
 
+@lru_cache(1)
+def features() -> dict[str, Entry]:
+    """Return likewise what makes features of samples or takes them: the ends of chains.
+
+    Examples:
+        >>> features()["melspectrogram"].summary
+        'Bands of the power spectra of a signal, evenly spaced in mel.'
+    """
+    return {entry.name.lower(): entry for entry in _entries(FEATURES)}
+
+
 def named(name: str) -> Entry | None:
-    """Return what `available` has under a name, in lower case, without a look at the other classes."""
-    found = [entry for package in _packages() for entry in _entries(package, name)]
+    """Return what `available` or `features` has under a name, in lower case, without a look at the other classes."""
+    found = [entry for package in (FEATURES, *_packages()) for entry in _entries(package, name)]
     return found[-1] if found else None
 
 
@@ -162,7 +174,7 @@ def _described(module: str, name: str) -> _Description | None:
                         raise _Unclear(name)
                     declaration.name = target
                     found[target] = declaration
-    if needed - given or not given & {"lti", "step", "forward"}:
+    if needed - given or not given & {"lti", "step", "forward", "features"}:
         return None
     if constructor is not None and _taken(constructor) != list(found):
         return None

@@ -175,6 +175,7 @@ class Number(Declaration):
         draws: the range random values come from.
         logarithmic: whether they are drawn by ratio.
         learnable: whether tensors are accepted; else one number serves all examples, as where it decides a length.
+        optional: whether the value may be None, as where that is the default.
         infinite: whether infinity is in a range without an upper end; as a text it is "inf".
     """
 
@@ -197,8 +198,10 @@ class Number(Declaration):
         draws: tuple[float, float] | None = None,
         logarithmic: bool = False,
         learnable: bool = True,
+        optional: bool = False,
     ) -> None:
         super().__init__(default, doc)
+        self.optional = optional or default is None
         self.low, self.high, self.unit = low, high, unit
         self.open_low, self.open_high = open_low or low == -math.inf, open_high or high == math.inf
         self.draws, self.logarithmic, self.learnable = draws, logarithmic, learnable
@@ -215,9 +218,9 @@ class Number(Declaration):
         return f"{text} {self.unit}".rstrip()
 
     def check(self, value: Any, rate: float | None) -> Any:
-        """Return a float, or the tensor given; None where that is the default."""
+        """Return a float, or the tensor given; None where that is allowed."""
         value = self.read(value)
-        if value is None and self.default is None:
+        if value is None and self.optional:
             return None
         if is_tensor(value):
             return self._checked_tensor(value, rate)
@@ -265,7 +268,7 @@ class Number(Declaration):
 
     def parse(self, text: str) -> Any:
         """Return the number a text means."""
-        if self.default is None and text.strip().lower() == "none":
+        if self.optional and text.strip().lower() == "none":
             return None
         if self.infinite and text.strip().lower() in {"inf", "infinity"}:
             return math.inf
@@ -279,7 +282,7 @@ class Number(Declaration):
 
     def shown(self, value: Any) -> bool:
         """Return True: a number is always shown, unless it was left out."""
-        return value is not None
+        return value is not self.default or value is not None
 
     def draw(self, random: Random, rate: float) -> float | None:
         """Return a random number from the range meant for it; None where that is the default."""
@@ -427,12 +430,16 @@ class Count(Declaration):
         super().__init__(default, doc)
         self.low, self.high, self.draws = low, high, draws
 
-    def check(self, value: Any, rate: float | None) -> int:
-        """Return an int."""
+    def check(self, value: Any, rate: float | None) -> int | None:
+        """Return an int; None where that is the default."""
+        if value is None and self.default is None:
+            return None
         return whole_number(self.name, value, self.low, self.high)
 
-    def parse(self, text: str) -> int:
+    def parse(self, text: str) -> int | None:
         """Return the whole number a text means."""
+        if self.default is None and text.strip().lower() == "none":
+            return None
         if not re.fullmatch(r"[+-]?\d+", text.strip()):
             raise ArgumentError(f"{self.name} must be a whole number, got {text!r}")
         if len(text) > 15:
@@ -440,8 +447,8 @@ class Count(Declaration):
         return int(text)
 
     def shown(self, value: Any) -> bool:
-        """Return True: a number is always shown."""
-        return True
+        """Return True: a number is always shown, unless it was left out."""
+        return value is not None
 
     def draw(self, random: Random, rate: float) -> int:
         """Return a random whole number from the range meant for it."""
@@ -621,7 +628,9 @@ class Choice(Declaration):
         self.functions = functions
 
     def check(self, value: Any, rate: float | None) -> Any:
-        """Return the name as it is declared, or the function."""
+        """Return the name as it is declared, or the function; None where that is the default."""
+        if value is None and self.default is None:
+            return None
         if isinstance(value, str):
             if value in self.names:
                 return value
@@ -632,17 +641,21 @@ class Choice(Declaration):
             return value
         raise ArgumentError(f"{self.name} must be {self.range_text()}, got {value!r}")
 
-    def parse(self, text: str) -> str:
+    def parse(self, text: str) -> str | None:
         """Return the text."""
-        return text.strip()
+        return None if self.default is None and text.strip().lower() == "none" else text.strip()
 
     def show(self, value: Any) -> str:
         """Return the name in quotes, or the function's."""
-        return repr(value) if isinstance(value, str) else getattr(value, "__name__", "?")
+        return repr(value) if value is None or isinstance(value, str) else getattr(value, "__name__", "?")
 
     def draw(self, random: Random, rate: float) -> str:
         """Return one of the names."""
         return random.choice(self.draws)
+
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return self.names[0]
 
     def range_text(self) -> str:
         """Return the names."""
@@ -1104,6 +1117,7 @@ def number(
     open_high: bool = False,
     draws: tuple[float, float] | None = None,
     learnable: bool = True,
+    optional: bool = False,
 ) -> Any:
     """Declare a real number in [low, high]; `open_low` and `open_high` leave the ends out.
 
@@ -1114,8 +1128,9 @@ def number(
         unit: for messages.
         draws: the range that random values come from; the whole range where it is finite.
         learnable: whether tensors that require a gradient are accepted.
+        optional: whether None is, beside numbers; it is where it is the default.
     """
-    return Number(default, doc, low, high, unit, open_low, open_high, draws, learnable=learnable)
+    return Number(default, doc, low, high, unit, open_low, open_high, draws, learnable=learnable, optional=optional)
 
 
 def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True) -> Any:

@@ -29,6 +29,7 @@ __all__ = [
     "limiter_forward",
     "lti_forward",
     "magnitude",
+    "mel_forward",
     "modulated_delay_forward",
     "modulated_gain_forward",
     "noise_forward",
@@ -560,3 +561,52 @@ def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) ->
         The output like x, the phase behind the last sample, and the filters' state.
     """
     return operators["phaser_forward"](x, settings, phase, state)
+
+
+def mel_forward(
+    x: Tensor,
+    window: Tensor,
+    filters: Tensor | None,
+    n_fft: int,
+    hop: int,
+    origin: int,
+    count: int,
+    reflect: bool = True,
+    power: float = 2.0,
+    preemphasis: float = 0.0,
+    centred: bool = False,
+    gain: float = 0.0,
+    floor: float = 0.0,
+    offset: float = 0.0,
+) -> Tensor:
+    """Return bands of the spectra of frames, or their logarithms, in one pass: in the samples' precision.
+
+    See `_ops/mel/schema.py` for the formulas.
+
+    Args:
+        x: float32 or float64, (..., time).
+        window: float64, (n,), n <= n_fft: each frame's samples are multiplied by it.
+        filters: float64, (bands, n_fft // 2 + 1); None: each bin is a band.
+        n_fft: samples of a transform.
+        hop: samples from one frame to the next.
+        origin: how many samples before the signal the first frame begins.
+        count: frames, >= 0.
+        reflect: whether the signal is reflected at its ends; else zeros lie there.
+        power: exponent of magnitudes, > 0.
+        preemphasis: of each frame.
+        centred: whether each frame's mean is subtracted.
+        gain: of the natural logarithm; 0: none is taken.
+        floor, offset: max(band + offset, floor) goes into the logarithm.
+
+    Returns:
+        Like x, (..., bands, count).
+
+    Examples:
+        >>> import torch
+        >>> tone = torch.cos(torch.pi / 2 * torch.arange(64))
+        >>> mel_forward(tone, torch.ones(8, dtype=torch.float64), None, 8, 8, 0, 8)[:, 0].round()
+        tensor([ 0.,  0., 16.,  0.,  0.])
+    """
+    return operators["mel_forward"](
+        x, window, filters, n_fft, hop, origin, count, reflect, power, preemphasis, centred, gain, floor, offset
+    )

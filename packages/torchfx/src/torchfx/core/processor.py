@@ -45,7 +45,7 @@ from torchfx.tensors import broadcast_shapes, check_signal, is_readable, lacks_f
 
 __all__ = ["FilterChain", "Parallel", "Processor"]
 
-KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whole"}
+KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whole", "features": "feature"}
 """The method an author writes, and the kind of processor that it makes."""
 
 
@@ -115,6 +115,10 @@ class Processor(Responses, Declared):
     derived_kind: ClassVar[str] = ""
     """The same, but for a `forward` written on top: what calling `super().forward` in there means."""
 
+    takes: ClassVar[str] = "samples"
+    gives: ClassVar[str] = "samples"
+    """What comes in and goes out: "samples" (..., time) or "features" (..., bins, frames); see `Feature`."""
+
     has_whole: ClassVar[bool] = False
     """Whether a class defines `whole`."""
 
@@ -141,8 +145,11 @@ class Processor(Responses, Declared):
             if "in_pieces" not in own:
                 cls.in_pieces = None  # a parent's does what the parent's forward does
         elif written:
-            # "measure" says more than the "step" beside it; "lti" may decline, and then "step" is called.
-            cls.kind = cls.derived_kind = KINDS["measure" if "measure" in written else written[0]]
+            # "measure" says more than the "step" beside it; "lti" may decline, and then "step" is called. What makes
+            # features has a "step" for streams.
+            is_feature = "features" in written or cls.derived_kind == "feature"
+            decides = "features" if is_feature else "measure" if "measure" in written else written[0]
+            cls.kind = cls.derived_kind = KINDS[decides]
             cls.forward = Processor.forward  # type: ignore[method-assign]
         cls.has_whole = cls.whole is not Processor.whole
         if "step" in own and "native" not in own:
@@ -443,11 +450,15 @@ class Processor(Responses, Declared):
             joined = self.derived_kind in {"chain", "parallel"}  # their parts may have modules on the device among them
             return plan_of(self, ambient_rate()).run(x) if joined else through_cpu(self.forward, x)
         given = x.dtype if isinstance(x, Tensor) else None
-        x = check_signal(x, self._half)
+        x = self.checked(x)
         # The compiler cannot follow context variables. Asked here, not in a function, which it might compile alone.
         rate = None if torch.compiler.is_dynamo_compiling() else ambient_rate()
         y = plan_of(self, rate).run(x)
         return y.to(given) if given is not None and given is self._half else y
+
+    def checked(self, x: Any) -> Tensor:
+        """Return a signal that the processor computes on, or raise unless `x` is one."""
+        return check_signal(x, self._half)
 
     def rate_for(self, rate: float | None) -> float | None:
         """Return the rate (Hz) to work at for a signal of this rate: the processor's own, where it declares one."""
@@ -688,6 +699,11 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
         Without `fs` the rate is the one the filters were built for.
         """
         _explain(self, fs)
+
+    def checked(self, x: Any) -> Tensor:
+        """Return what the first module takes, or raise unless `x` is that."""
+        first = next(iter(self._modules.values()), None)
+        return first.checked(x) if isinstance(first, Processor) else super().checked(x)
 
     def __iadd__(self, other: object) -> Parallel:  # type: ignore[override]
         """Join side by side, like `self + other`; an `nn.Sequential` would append instead."""

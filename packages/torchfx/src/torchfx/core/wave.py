@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, overload
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from torchfx.core.resample import Resample
 from torchfx.core.seams import look_for_seams
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.parameters import position
-from torchfx.plan import plan_to_run
+from torchfx.plan import gives_of, plan_to_run
 from torchfx.rate import ambient, resolve_rate, sample_rate
 from torchfx.tensors import on_device
 
@@ -28,6 +28,8 @@ __all__ = ["Wave", "load"]
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from torchfx.core.feature import Feature
 
     ArrayLike = Tensor | npt.NDArray[Any] | Sequence[Any]
 
@@ -227,8 +229,14 @@ class Wave:
             tags = audio_io.kept_tags(target, self.metadata["tags"], format)
         audio_io.save(target, self.ys, self.fs, format, encoding, bits_per_sample, tags)
 
-    def __or__(self, module: object) -> Wave:
+    @overload
+    def __or__(self, module: Feature) -> Tensor: ...  # type: ignore[overload-overlap]
+    @overload
+    def __or__(self, module: object) -> Wave: ...
+    def __or__(self, module: object) -> Wave | Tensor:
         """Run the samples through a module, now; containers are lowered first. A function is called on them.
+
+        What a chain that ends in features gives is a tensor (..., bins, frames).
 
         `wave | a | b` is two calls, and `wave | (a | b)` one. A profiler records the second of two as
         `torchfx pipe again`.
@@ -258,6 +266,8 @@ class Wave:
             ambient.reset(token)
         if self.ys.storage_offset():
             look_for_seams(self.ys, module, self.fs)
+        if gives_of(module) == "features":
+            return y
         made = self._with(_returned(type(module).__name__, y), fs)
         made._is_piped = True
         return made

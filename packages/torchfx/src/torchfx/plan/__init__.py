@@ -2,13 +2,14 @@
 
 from torchfx.plan.cache import WatchedModules, assigning, changes, plan_of, plan_to_run
 from torchfx.plan.handover import Handover, kept
-from torchfx.plan.lowering import has_hooks, kind_of, runs_children
+from torchfx.plan.lowering import gives_of, has_hooks, kind_of, runs_children
 from torchfx.plan.lti import LTI
-from torchfx.plan.steps import CausalStep, LateStep, Plan, State, Step
+from torchfx.plan.steps import CausalStep, FeatureStep, LateStep, Plan, State, Step
 
 __all__ = [
     "LTI",
     "CausalStep",
+    "FeatureStep",
     "Handover",
     "LateStep",
     "Plan",
@@ -17,6 +18,7 @@ __all__ = [
     "WatchedModules",
     "assigning",
     "changes",
+    "gives_of",
     "has_hooks",
     "kept",
     "kind_of",

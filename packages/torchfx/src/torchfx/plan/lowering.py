@@ -17,10 +17,23 @@ from torch import nn
 
 from torchfx.errors import ArgumentError, SampleRateError, TorchFXError
 from torchfx.plan.lti import LTI, cascade
-from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, named_error, shown
+from torchfx.plan.steps import (
+    CausalStep,
+    FeatureStep,
+    LateStep,
+    LTIStep,
+    ModuleStep,
+    ParallelStep,
+    Plan,
+    Step,
+    named_error,
+    shown,
+)
 from torchfx.rate import rate_ratio, resampled_length
 
-__all__ = ["children", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
+__all__ = ["children", "gives_of", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
+
+SIDES = {"samples": "samples (..., time)", "features": "features (..., bins, frames)"}
 
 
 def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
@@ -37,11 +50,17 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
         rate = _common_rate(parts)
     first, steps, run = rate, [], Run()
     latency, keeps_rate = 0, True
+    given: nn.Module | None = None  # the last one that says what it gives
     for i, leaf in enumerate(leaves):
         name = "" if leaf is module else f"{type(leaf).__name__} ({_ordinal(i + 1)} of {len(leaves)})"
         own = leaf is module and called
         hooked = has_hooks(leaf) and not own
         kind = None if hooked else kind_of(leaf, own)
+        if kind_of(leaf) is None:
+            given = None
+        else:
+            _check_sides(given, leaf, name)
+            given = leaf
         try:
             system = _system(leaf, kind, rate)
             if system is not None:
@@ -54,11 +73,29 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
         after = step.output_rate(rate)
         ratio = rate_ratio(rate, after)
         steps.append(LateStep(step, ratio) if step.latency else step)
-        latency, keeps_rate = resampled_length(latency, *ratio) + step.latency, keeps_rate and ratio == (1, 1)
+        latency = resampled_length(latency, *ratio) + step.latency
+        keeps_rate = keeps_rate and ratio == (1, 1) and step.gives == "samples"
         rate = after
     steps += run.end()
     refusal = next((step.refusal for step in steps if step.refusal), "")
     return Plan(first, tuple(steps), len(parts), _common_device(parts), rate, latency, refusal, keeps_rate)
+
+
+def gives_of(module: nn.Module) -> str:
+    """Return what a module gives, "samples" or "features"; a module that is no processor is taken to keep it."""
+    found = "samples"
+    for leaf in _leaves(module, called=True):
+        found = getattr(leaf, "gives", found) if kind_of(leaf) is not None else found
+    return found
+
+
+def _check_sides(before: Any, leaf: Any, name: str) -> None:
+    """Raise where a processor does not take what the one before it gives."""
+    if before is not None and before.gives != leaf.takes:
+        raise ArgumentError(
+            f"{name or shown(leaf)} takes {SIDES[leaf.takes]}, and {shown(before)} in front of it gives "
+            f"{SIDES[before.gives]}"
+        )
 
 
 def parts_of(module: nn.Module, called: bool = True) -> list[nn.Module]:
@@ -149,7 +186,9 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
         return ModuleStep(leaf, rate, name, reason)
     if kind == "parallel":
         plans = [lower(branch, rate, called=False) for branch in children(leaf)]
-        for plan in plans:
+        for plan, branch in zip(plans, children(leaf), strict=True):
+            if gives_of(branch) == "features":
+                raise ArgumentError(f"the branches of a sum give samples, got {SIDES['features']} of {shown(branch)}")
             if not plan.keeps_rate:
                 raise ArgumentError(
                     f"the branches of a sum must keep the sample rate, got one that ends at {plan.output_rate:g} Hz "
@@ -159,6 +198,8 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
     if kind in {"lti", "causal", "measured"}:
         # A plan is remembered with the module it was made of, which it must not keep alive.
         return CausalStep(processor._now() if own else processor, processor.rate_for(rate), name)
+    if kind == "feature":
+        return FeatureStep(processor._now() if own else processor, processor.rate_for(rate), name)
     if kind == "whole":
         reason = f"{name or shown(leaf)} needs the whole signal"
         return ModuleStep(leaf, rate, name, reason, processor.in_pieces is not None)

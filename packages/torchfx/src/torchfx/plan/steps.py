@@ -41,6 +41,7 @@ from torchfx.tensors import lacks_float64, through_cpu
 
 __all__ = [
     "CausalStep",
+    "FeatureStep",
     "LTIStep",
     "LateStep",
     "ModuleStep",
@@ -99,6 +100,7 @@ class Step(ABC):
         settling: how many samples after a start from rest the output lacks what came before.
         added_dimensions: how many leading dimensions the output has more than the input.
         operator: what runs it where no native program does: an operator, or the method that calls some.
+        gives: "samples" (..., time) or "features" (..., bins, frames).
     """
 
     name = ""
@@ -109,6 +111,7 @@ class Step(ABC):
     reads_pieces = False
     settling = 0
     added_dimensions = 0
+    gives = "samples"
 
     @abstractmethod
     def run(self, x: Tensor) -> Tensor:
@@ -573,6 +576,54 @@ class ModuleStep(Step):
         return [f"{shown(self.module)}  called as it is"]
 
 
+class FeatureStep(Step):
+    """A processor that makes features of samples, or takes features; see `torchfx.spectral`."""
+
+    def __init__(self, module: Any, rate: float | None, name: str) -> None:
+        self.module = module
+        self.rate = rate
+        self.name = name
+        self.gives = module.gives
+        self.operator = f"{type(module).__name__}.features"
+        why = module.refusal()
+        self.refusal = f"{name or shown(module)} {why}" if why else ""
+
+    def run(self, x: Tensor) -> Tensor:
+        """Return the features of a whole signal."""
+        found: Tensor = self.module.features(x, self.rate)
+        return found
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the state before the first sample."""
+        state: State = () if self.refusal else self.module.init_state(shape, self.rate, dtype, device)
+        return state
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Return the frames that a block completes."""
+        if self.refusal:
+            raise StreamError(self.refusal)
+        found: tuple[Tensor, State] = self.module.step(x, state, self.rate)
+        return found
+
+    def finish(self, state: State) -> Tensor | None:
+        """Return the frames that reach beyond the signal's end; None: there can be none."""
+        found: Tensor | None = self.module.finish(state, self.rate)
+        return found
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return all dimensions of the features but frames."""
+        found: tuple[int, ...] = self.module.output_shape(shape)
+        return found
+
+    def frozen(self) -> Step:
+        """Return the step with values of its own."""
+        return FeatureStep(_copied(self.module), self.rate, self.name)
+
+    def lines(self) -> list[str]:
+        """Return the processor and its parameters."""
+        return [f"{shown(self.module)}  {self.gives}"]
+
+
 class ParallelStep(Step):
     """Plans side by side, added; those that lag less than others are delayed in a stream."""
 
@@ -770,6 +821,11 @@ class Plan:
     latency: int
     refusal: str
     keeps_rate: bool = True
+
+    @property
+    def gives(self) -> str:
+        """Whether the result is "samples" or "features"."""
+        return next((step.gives for step in reversed(self.steps) if isinstance(step, FeatureStep)), "samples")
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time), float32 or float64, from rest; latencies are compensated."""

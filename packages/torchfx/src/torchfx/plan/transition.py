@@ -17,7 +17,18 @@ from torch import Tensor, nn
 from torchfx._ops.program import Program
 from torchfx.errors import StreamError
 from torchfx.plan.handover import Handover, Move, samples
-from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, State, Step, wait_of
+from torchfx.plan.steps import (
+    CausalStep,
+    FeatureStep,
+    LateStep,
+    LTIStep,
+    ModuleStep,
+    ParallelStep,
+    Plan,
+    State,
+    Step,
+    wait_of,
+)
 
 __all__ = ["Copy", "Transition", "TransitionStep", "equal", "settled", "steps_handover", "transition"]
 
@@ -242,6 +253,8 @@ def transition(
     def replaced(a: Step, of_a: State, b: Step, shape: tuple[int, ...], rate: float | None) -> tuple[Step, State]:
         if equal(a, b):
             return a, of_a
+        if _makes_features(a) or _makes_features(b):
+            raise StreamError("a stream of features cannot take parameters of theirs that changed: reset() begins anew")
         if isinstance(a, LateStep) or isinstance(b, LateStep):
             return late(a, of_a, b, shape, rate)
         if isinstance(a, ParallelStep) and isinstance(b, ParallelStep) and _alike(a, b):
@@ -366,6 +379,8 @@ def equal(a: Step, b: Step) -> bool:
         return a.system.equals(b.system)
     if isinstance(a, CausalStep) and isinstance(b, CausalStep):
         return a.rate == b.rate and _same(a.module, b.module)
+    if isinstance(a, FeatureStep) and isinstance(b, FeatureStep):
+        return a.rate == b.rate and _same(a.module, b.module)
     if isinstance(a, LateStep) and isinstance(b, LateStep):
         return a.ratio == b.ratio and equal(a.inner, b.inner)
     if isinstance(a, ParallelStep) and isinstance(b, ParallelStep):
@@ -452,6 +467,11 @@ def _split(
         found.append(state[:size])
         state = state[size:]
     return found
+
+
+def _makes_features(step: Step) -> bool:
+    """Return whether a step makes features of samples, or takes them."""
+    return any(isinstance(each, FeatureStep) for each in (step.plan.steps if isinstance(step, _PlanStep) else (step,)))
 
 
 def _keeps_rate(step: Step, rate: float | None) -> bool:

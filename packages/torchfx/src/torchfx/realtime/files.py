@@ -106,6 +106,10 @@ def process_file(
     with nullcontext(source) if isinstance(source, audio_io.Reader) else audio_io.Reader(source) as reader:
         chain = processor if runs_children(processor, called=True) or kind_of(processor) == "parallel" else None
         plan = plan_of(chain if chain is not None else FilterChain(processor), reader.fs)
+        if plan.gives == "features":
+            raise ArgumentError(
+                "a file of audio holds samples, and the chain ends in features: wave | chain gives them"
+            )
         channels, *bands = plan.leading((reader.channels,))
         if bands:
             raise ArgumentError(

@@ -597,6 +597,8 @@ class RealtimeProcessor:
         if plan.refusal:
             raise StreamError(plan.refusal)
         shape = (self.config.channels,)
+        if plan.gives == "features":
+            raise StreamError("a live chain must give samples, and this one ends in features: torchfx.Stream runs it")
         if not plan.keeps_rate:
             raise StreamError("a live chain cannot change the sample rate: the device has one")
         if tuple(plan.leading(shape)) != shape:

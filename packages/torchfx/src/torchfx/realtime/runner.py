@@ -11,7 +11,7 @@ from torchfx._ops import native
 from torchfx._ops.operator import is_native
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
-from torchfx.plan import LateStep, State, Step
+from torchfx.plan import FeatureStep, LateStep, State, Step
 from torchfx.rate import resampled_length
 
 __all__ = ["Runner", "works_of"]
@@ -157,8 +157,17 @@ class Runner:
         return x
 
     def flush(self) -> Iterator[Tensor]:
-        """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
+        """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it.
+
+        Likewise the frames that reach beyond the end.
+        """
         for i, step in enumerate(self.steps):
+            if isinstance(step, FeatureStep):
+                self._settle()
+                with torch.no_grad():
+                    frames = step.finish(tuple(self._state[self._slices[i]]))
+                if frames is not None:
+                    yield self.process(frames, i + 1)
             if isinstance(step, LateStep):
                 self._settle()  # each time: the steps behind a late one have just gone on
                 silence = self._like.new_zeros(*self._shapes[i], resampled_length(step.latency, *reversed(step.ratio)))

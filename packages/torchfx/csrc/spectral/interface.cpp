@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "spectral/transform.h"
+#include "support/pool.h"
+#include "support/subnormals.h"
+#include "support/workspace.h"
+#include "torchfx_dsp.h"
+
+namespace torchfx {
+namespace {
+
+constexpr int64_t tiles_together = 8;     // of one channel, by one thread in a row
+constexpr int64_t values_alone = 1 << 15;  // samples in frames that one thread transforms faster than two
+
+// Filters without the bins that are 0 at both ends of each, rounded to float.
+struct Bands {
+    std::vector<Band> bands;
+    std::vector<float> weights;
+
+    Bands(const double* filters, int64_t count, int64_t bins) {
+        if (!filters) return;
+        for (int64_t m = 0; m < count; ++m, filters += bins) {
+            int64_t first = 0, end = bins;
+            while (first < end && filters[first] == 0) ++first;
+            while (end > first && filters[end - 1] == 0) --end;
+            bands.push_back({first, end - first, static_cast<int64_t>(weights.size())});
+            for (int64_t k = first; k < end; ++k) weights.push_back(static_cast<float>(filters[k]));
+        }
+    }
+};
+
+void run(const MelJob& job, int threads) {
+    const MelKernels& kernels = TORCHFX_KERNELS(mel_kernels);
+    const int64_t tiles = (job.count + kernels.lanes - 1) / kernels.lanes;
+    const int64_t runs = (tiles + tiles_together - 1) / tiles_together;
+    if (job.channels * job.count * job.size <= values_alone) threads = 1;
+    Workspaces workspaces(threads, (mel_room(job, kernels.lanes) + 1) / 2);
+    parallel_for_or_throw(job.channels * runs, threads, [&](int64_t i) {
+        const Workspaces::Lease space(workspaces);
+        const int64_t first = i % runs * tiles_together, end = std::min(tiles, first + tiles_together);
+        for (int64_t t = first; t < end; ++t)
+            kernels.tile(job, i / runs, t * kernels.lanes, reinterpret_cast<float*>(space.data()));
+    });
+}
+
+}  // namespace
+}  // namespace torchfx
+
+using namespace torchfx;
+
+extern "C" int32_t torchfx_mel_forward(const float* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t samples,
+                                       float* y, int64_t channels, int64_t count, const double* window, int64_t length,
+                                       int64_t size, int64_t hop, int64_t origin, int32_t reflect,
+                                       const double* filters, int64_t bands, const double* settings, int32_t threads) {
+    const int64_t bins = size / 2 + 1;
+    if (!x || !y || !window || !settings || samples < 1 || channels < 1 || count < 1 || length < 1 || length > size ||
+        hop < 1 || bands < 1 || (!filters && bands != bins) || threads < 1 || !has_real_transform(size))
+        return TORCHFX_BAD_ARGUMENT;
+    const int64_t last = (count - 1) * hop - origin + length - samples;  // samples behind the end
+    if (reflect && (origin >= samples || last >= samples)) return TORCHFX_BAD_ARGUMENT;
+    try {
+        const FlushSubnormals flush(true);
+        const std::shared_ptr<const RealTransform> plan = real_transform(size);
+        const Bands sparse(filters, bands, bins);
+        const std::vector<float> taps(window, window + length);
+        const double gain = settings[3];
+        const MelJob job = {
+            x, x_channel_stride, x_time_stride, samples, y, channels, count, taps.data(), length, size, hop, origin,
+            reflect != 0, filters ? sparse.bands.data() : nullptr, bands, sparse.weights.data(), settings[0] == 1,
+            settings[2] != 0, gain != 0, static_cast<float>(settings[1]),
+            static_cast<float>(gain * 0.6931471805599453), static_cast<float>(settings[4]),
+            static_cast<float>(settings[5]), plan->view()};
+        run(job, threads);
+        return TORCHFX_OK;
+    } catch (const std::bad_alloc&) {
+        return TORCHFX_NO_MEMORY;
+    }
+}

@@ -1,0 +1,274 @@
+// A frame in each lane: no shuffles inside of a transform, and a tile's values stay in the cache from the samples to the
+// logarithms.
+#include "spectral/kernels.h"
+
+#include "support/transpose.h"
+#include "support/vec.h"
+
+namespace torchfx {
+namespace TORCHFX_ISA_NAMESPACE {
+namespace {
+
+constexpr int halves = VF / VD;
+
+#if defined(TORCHFX_VECTORS)
+typedef int32_t vi __attribute__((vector_size(4 * VF)));
+TORCHFX_INLINE vf from_whole(vi v) { return __builtin_convertvector(v, vf); }
+#else
+typedef int32_t vi;
+TORCHFX_INLINE vf from_whole(vi v) { return static_cast<float>(v); }
+#endif
+
+struct Complex {
+    vf re, im;
+};
+TORCHFX_INLINE Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
+TORCHFX_INLINE Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
+TORCHFX_INLINE Complex times_minus_i(Complex a) { return {a.im, -a.re}; }
+TORCHFX_INLINE Complex conjugate(Complex a) { return {a.re, -a.im}; }
+TORCHFX_INLINE Complex times(Complex a, float re, float im) {
+    const vf r = set1(re), i = set1(im);
+    return {fnma(a.im, i, a.re * r), fma(a.im, r, a.re * i)};
+}
+TORCHFX_INLINE Complex load_complex(const float* p) { return {load(p), load(p + VF)}; }
+TORCHFX_INLINE void store_complex(float* p, Complex a) {
+    store(p, a.re);
+    store(p + VF, a.im);
+}
+
+// Transforms of `radix` values, in place.
+template <int radix>
+struct Dft;
+template <>
+struct Dft<2> {
+    static TORCHFX_INLINE_MEMBER void run(Complex (&a)[2]) {
+        const Complex sum = a[0] + a[1];
+        a[1] = a[0] - a[1];
+        a[0] = sum;
+    }
+};
+template <>
+struct Dft<3> {
+    static TORCHFX_INLINE_MEMBER void run(Complex (&a)[3]) {
+        constexpr float sine = 0.86602540378443865f;
+        const Complex sum = a[1] + a[2], turned = times_minus_i(a[1] - a[2]);
+        const Complex middle = {fnma(sum.re, set1(0.5f), a[0].re), fnma(sum.im, set1(0.5f), a[0].im)};
+        a[0] = a[0] + sum;
+        a[1] = {fma(turned.re, set1(sine), middle.re), fma(turned.im, set1(sine), middle.im)};
+        a[2] = {fnma(turned.re, set1(sine), middle.re), fnma(turned.im, set1(sine), middle.im)};
+    }
+};
+template <>
+struct Dft<4> {
+    static TORCHFX_INLINE_MEMBER void run(Complex (&a)[4]) {
+        const Complex s = a[0] + a[2], d = a[0] - a[2], t = a[1] + a[3], u = times_minus_i(a[1] - a[3]);
+        a[0] = s + t;
+        a[1] = d + u;
+        a[2] = s - t;
+        a[3] = d - u;
+    }
+};
+template <>
+struct Dft<5> {
+    static TORCHFX_INLINE_MEMBER void run(Complex (&a)[5]) {
+        const vf c1 = set1(0.30901699437494745f), c2 = set1(-0.80901699437494745f);
+        const vf s1 = set1(0.95105651629515353f), s2 = set1(0.58778525229247314f);
+        const Complex t1 = a[1] + a[4], t2 = a[2] + a[3];
+        const Complex t3 = times_minus_i(a[1] - a[4]), t4 = times_minus_i(a[2] - a[3]);
+        const Complex m1 = {fma(t2.re, c2, fma(t1.re, c1, a[0].re)), fma(t2.im, c2, fma(t1.im, c1, a[0].im))};
+        const Complex m2 = {fma(t2.re, c1, fma(t1.re, c2, a[0].re)), fma(t2.im, c1, fma(t1.im, c2, a[0].im))};
+        const Complex n1 = {fma(t4.re, s2, t3.re * s1), fma(t4.im, s2, t3.im * s1)};
+        const Complex n2 = {fnma(t4.re, s1, t3.re * s2), fnma(t4.im, s1, t3.im * s2)};
+        a[0] = a[0] + t1 + t2;
+        a[1] = m1 + n1;
+        a[4] = m1 - n1;
+        a[2] = m2 + n2;
+        a[3] = m2 - n2;
+    }
+};
+
+template <int radix>
+void run_pass(const TransformPass& pass, const float* TORCHFX_RESTRICT from, float* TORCHFX_RESTRICT to) {
+    const int64_t blocks = pass.size / radix, row = 2 * VF, stride = pass.stride;
+    for (int64_t p = 0; p < blocks; ++p) {
+        const float* const roots = pass.roots + 2 * p * radix;
+        for (int64_t q = 0; q < stride; ++q) {
+            Complex a[radix];
+            TORCHFX_UNROLL
+            for (int k = 0; k < radix; ++k) a[k] = load_complex(from + row * (q + stride * (p + blocks * k)));
+            Dft<radix>::run(a);
+            float* const at = to + row * (q + stride * radix * p);
+            store_complex(at, a[0]);
+            TORCHFX_UNROLL
+            for (int j = 1; j < radix; ++j)
+                store_complex(at + row * stride * j, p == 0 ? a[j] : times(a[j], roots[2 * j], roots[2 * j + 1]));
+        }
+    }
+}
+
+// Returns where the result lies: in `a`, where the values are, or in `b`.
+float* transform(const RealTransformView& plan, float* a, float* b) {
+    for (int64_t i = 0; i < plan.count; ++i) {
+        const TransformPass& pass = plan.passes[i];
+        if (pass.radix == 5) run_pass<5>(pass, a, b);
+        else if (pass.radix == 4) run_pass<4>(pass, a, b);
+        else if (pass.radix == 3) run_pass<3>(pass, a, b);
+        else run_pass<2>(pass, a, b);
+        float* const result = b;
+        b = a;
+        a = result;
+    }
+    return a;
+}
+
+// Where the frames of a tile lie: in the signal, or, if they reach beyond its ends, in the room.
+struct Frames {
+    const float* at[VF];
+
+    Frames(const MelJob& job, int64_t channel, int64_t first, float* room) {
+        const float* const x = job.x + channel * job.x_channel_stride;
+        for (int i = 0; i < VF; ++i) {
+            const int64_t frame = first + i < job.count ? first + i : job.count - 1;
+            const int64_t start = frame * job.hop - job.origin;
+            if (start >= 0 && start + job.length <= job.samples && job.x_time_stride == 1) {
+                at[i] = x + start;
+                continue;
+            }
+            float* const own = room + i * job.length;
+            for (int64_t n = 0; n < job.length; ++n) {
+                int64_t t = start + n;
+                if (job.reflect) t = t < 0 ? -t : t >= job.samples ? 2 * (job.samples - 1) - t : t;
+                own[n] = t >= 0 && t < job.samples ? x[t * job.x_time_stride] : 0.0f;
+            }
+            at[i] = own;
+        }
+    }
+};
+
+// The frames' samples times the window, sample n of all lanes at to[n * VF].
+void gather(const MelJob& job, const Frames& frames, float* to) {
+    const bool plain = !job.centred && job.preemphasis == 0;
+    for (int64_t n = 0; n < job.length; n += VD) {
+        const int64_t some = job.length - n < VD ? job.length - n : VD;
+        for (int half = 0; half < halves; ++half) {
+            const float* rows[VD];
+            float ends[VD][VD];
+            for (int i = 0; i < VD; ++i) {
+                rows[i] = frames.at[half * VD + i] + n;
+                if (some == VD) continue;
+                for (int j = 0; j < VD; ++j) ends[i][j] = j < some ? rows[i][j] : 0.0f;
+                rows[i] = ends[i];
+            }
+            vh r[VD];
+            load_transposed(*reinterpret_cast<const float* const(*)[VD]>(&rows), r);
+            float* const at = to + n * VF + half * VD;
+            for (int64_t j = 0; j < some; ++j) store_half(at + j * VF, plain ? r[j] * job.window[n + j] : r[j]);
+        }
+    }
+    if (!plain) {
+        vf mean = set1(0.0f);
+        if (job.centred) {
+            for (int64_t n = 0; n < job.length; ++n) mean += load(to + n * VF);
+            mean = mean * set1(1.0f / static_cast<float>(job.length));
+        }
+        vf before = load(to) - mean;
+        for (int64_t n = 0; n < job.length; ++n) {
+            const vf now = load(to + n * VF) - mean;
+            store(to + n * VF, fnma(before, set1(job.preemphasis), now) * set1(job.window[n]));
+            before = now;
+        }
+    }
+    for (int64_t n = job.length; n < job.size; ++n) store(to + n * VF, set1(0.0f));
+}
+
+// body(k, k', X[k], X[k']), k' = half - k, for all bins of the real transform that the complex one stands for.
+template <class Body>
+TORCHFX_INLINE void for_bins(const RealTransformView& plan, const float* values, Body&& body) {
+    const int64_t half = plan.half;
+    const vf scale = set1(0.5f);
+    for (int64_t k = 0; k <= half / 2; ++k) {
+        const int64_t other = half - k;
+        const Complex z = load_complex(values + 2 * VF * k);
+        const Complex y = conjugate(load_complex(values + 2 * VF * (k == 0 ? 0 : other)));
+        const Complex even = z + y, odd = times(times_minus_i(z - y), plan.split[2 * k], plan.split[2 * k + 1]);
+        const Complex up = even + odd, down = conjugate(even - odd);
+        body(k, other, Complex{up.re * scale, up.im * scale}, Complex{down.re * scale, down.im * scale});
+    }
+}
+
+TORCHFX_INLINE vf square_root(vf v) {
+#if defined(TORCHFX_VECTORS) && defined(__AVX512F__)
+    return (vf)_mm512_maskz_sqrt_ps(0xffff, (__m512)v);
+#elif defined(TORCHFX_VECTORS) && defined(__AVX2__)
+    return (vf)_mm256_sqrt_ps((__m256)v);
+#elif defined(TORCHFX_VECTORS)
+    for (int i = 0; i < VF; ++i) v[i] = __builtin_sqrtf(v[i]);
+    return v;
+#else
+    return __builtin_sqrtf(v);
+#endif
+}
+
+// log2 of normal numbers: that of 2^e m, m from sqrt(1/2) on, by the series of log(m) = 2 artanh((m - 1) / (m + 1)); what
+// is left out is below 1e-8. Infinities and NaN are returned as they are.
+TORCHFX_INLINE vf log2_of(vf v) {
+    vi bits;
+    memcpy(&bits, &v, sizeof bits);
+    const vi e = (bits - 0x3f3504f3) >> 23, without = bits - (e << 23);
+    vf m;
+    memcpy(&m, &without, sizeof m);
+    const vf s = (m - set1(1.0f)) / (m + set1(1.0f)), z = s * s;
+    vf p = fma(z, set1(0.32059890f), set1(0.41219858f));
+    p = fma(z, p, set1(0.57707802f));
+    p = fma(z, p, set1(0.96179669f));
+    p = fma(z, p, set1(2.88539008f));
+    const vf found = fma(s, p, from_whole(e));
+    return v < set1(__builtin_inff()) ? found : v;
+}
+
+TORCHFX_INLINE vf level(const MelJob& job, vf v) {
+    if (!job.logarithm) return v;
+    v += set1(job.offset);
+    return log2_of(v < set1(job.floor) ? set1(job.floor) : v) * set1(job.scale);  // a NaN stays one
+}
+
+TORCHFX_INLINE void put(const MelJob& job, float* to, int64_t first, vf v) {
+    if (job.count - first >= VF) store(to, v);
+    else memcpy(to, &v, sizeof(float) * static_cast<size_t>(job.count - first));
+}
+
+void tile(const MelJob& job, int64_t channel, int64_t first, float* room) {
+    float *const a = room, *const b = a + VF * job.size, *const power = b + VF * job.size;
+    gather(job, Frames(job, channel, first, power + VF * (job.transform.half + 1)), a);
+    const float* const values = transform(job.transform, a, b);
+    for_bins(job.transform, values, [&](int64_t k, int64_t other, Complex up, Complex down) TORCHFX_INLINE_LAMBDA {
+        store(power + VF * k, fma(up.re, up.re, up.im * up.im));
+        store(power + VF * other, fma(down.re, down.re, down.im * down.im));
+    });
+    if (job.magnitude)
+        for (int64_t k = 0; k <= job.transform.half; ++k) store(power + VF * k, square_root(load(power + VF * k)));
+    float* to = job.y + channel * job.band_count * job.count + first;
+    for (int64_t m = 0; m < job.band_count; ++m, to += job.count) {
+        if (!job.bands) {
+            put(job, to, first, level(job, load(power + VF * m)));
+            continue;
+        }
+        const Band band = job.bands[m];
+        const float *const weights = job.weights + band.at, *const bins = power + VF * band.first;
+        vf sums[2] = {set1(0.0f), set1(0.0f)};
+        int64_t k = 0;
+        for (; k + 1 < band.count; k += 2) {
+            sums[0] = fma(load(bins + VF * k), set1(weights[k]), sums[0]);
+            sums[1] = fma(load(bins + VF * (k + 1)), set1(weights[k + 1]), sums[1]);
+        }
+        if (k < band.count) sums[0] = fma(load(bins + VF * k), set1(weights[k]), sums[0]);
+        put(job, to, first, level(job, sums[0] + sums[1]));
+    }
+}
+
+}  // namespace
+
+extern const MelKernels mel_kernels = {VF, tile};
+
+}  // namespace TORCHFX_ISA_NAMESPACE
+}  // namespace torchfx

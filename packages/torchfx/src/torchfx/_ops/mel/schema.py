@@ -1,0 +1,79 @@
+"""Schema and checks of the pass from samples to bands of spectra.
+
+Frame f of a signal begins at sample f hop - origin and has as many samples as the window. With X_f the discrete Fourier
+transform of the windowed frame, followed by zeros up to n_fft samples, band m has
+
+    e[m, f] = sum over k of filters[m, k] |X_f[k]|^power
+
+and the result is e, or with gain != 0 its logarithm, gain log(max(e + offset, floor)). Where the window is shorter than
+n_fft, other ways to place it among the zeros change phases alone, and no result here.
+
+Before the window, a frame's mean is subtracted (`centred`), then preemphasis p makes x[n] - p x[n - 1] of it and
+x[0] - p x[0] of its first sample, as Kaldi does (`ProcessWindow` in feature-window.cc).
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from torchfx._ops.checks import check_coefficients, check_signal
+from torchfx._ops.operator import Operand, Operator, Shapes
+from torchfx.errors import ArgumentError
+
+__all__ = ["OPERATORS"]
+
+SMALLEST = 2e-38
+"""Whose logarithm is taken at least: a normal float."""
+
+
+def shapes(
+    x: Tensor,
+    window: Tensor,
+    filters: Tensor | None,
+    n_fft: int,
+    hop: int,
+    origin: int,
+    count: int,
+    reflect: bool,
+    power: float,
+    preemphasis: float,
+    centred: bool,
+    gain: float,
+    floor: float,
+    offset: float,
+) -> Shapes:
+    """Return shape and dtype of the bands."""
+    check_signal(x)
+    check_coefficients("window", window, "(n,)", (None,), x)
+    bins, length = n_fft // 2 + 1, window.shape[-1]
+    if window.dim() != 1 or length > n_fft:
+        raise ArgumentError(f"window must have the shape (n,) with n <= n_fft = {n_fft}, got {tuple(window.shape)}")
+    if filters is not None:
+        check_coefficients("filters", filters, f"(bands >= 1, n_fft // 2 + 1 = {bins})", (None, bins), x)
+        if filters.dim() != 2:
+            raise ArgumentError(f"filters must have the shape (bands >= 1, {bins}), got {tuple(filters.shape)}")
+    if hop < 1:
+        raise ArgumentError(f"hop must be >= 1, got {hop}")
+    if count < 0:
+        raise ArgumentError(f"count must be >= 0, got {count}")
+    if not power > 0:
+        raise ArgumentError(f"power must be > 0, got {power}")
+    if gain and not (floor >= SMALLEST or offset >= SMALLEST):
+        raise ArgumentError(f"floor or offset must be >= {SMALLEST}, got {floor} and {offset}")
+    behind = (count - 1) * hop - origin + length - x.shape[-1]
+    if reflect and count and max(origin, behind) >= x.shape[-1]:
+        raise ArgumentError(
+            f"x must be longer than what is reflected at its ends, {max(origin, behind)} samples, got {x.shape[-1]}"
+        )
+    return (((*x.shape[:-1], bins if filters is None else filters.shape[-2], count), x.dtype),)
+
+
+OPERATORS = (
+    Operator(
+        "mel_forward(Tensor x, Tensor window, Tensor? filters, int n_fft, int hop, int origin, int count, bool reflect,"
+        " float power, float preemphasis, bool centred, float gain, float floor, float offset) -> Tensor",
+        {"x": Operand(1), "window": Operand(1, exact=True), "filters": Operand(2, exact=True)},
+        (Operand(2, exact=True),),
+        shapes,
+    ),
+)

@@ -1,0 +1,32 @@
+"""Spectra over time, their bands and cepstra: what recognisers listen to. A chain's end, `chain | MelSpectrogram()`.
+
+Names, arguments and results are torchaudio's, with two differences: the sample rate is `fs`, which a `Wave` brings with
+it, and windows have names in the place of functions.
+"""
+
+from torchfx.spectral.cepstrum import LFCC, MFCC
+from torchfx.spectral.changes import ComputeDeltas, SlidingWindowCmn
+from torchfx.spectral.levels import AmplitudeToDB
+from torchfx.spectral.log_mel import LogMel
+from torchfx.spectral.masking import FrequencyMasking, SpecAugment, TimeMasking
+from torchfx.spectral.mel import InverseMelScale, MelScale, MelSpectrogram
+from torchfx.spectral.spectrogram import GriffinLim, InverseSpectrogram, SpectralCentroid, Spectrogram
+
+__all__ = [
+    "LFCC",
+    "MFCC",
+    "AmplitudeToDB",
+    "ComputeDeltas",
+    "FrequencyMasking",
+    "GriffinLim",
+    "InverseMelScale",
+    "InverseSpectrogram",
+    "LogMel",
+    "MelScale",
+    "MelSpectrogram",
+    "SlidingWindowCmn",
+    "SpecAugment",
+    "SpectralCentroid",
+    "Spectrogram",
+    "TimeMasking",
+]

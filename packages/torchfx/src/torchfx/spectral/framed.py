@@ -1,0 +1,218 @@
+"""Frames of a signal: windows, padding, and the frames of a stream as their samples come."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad as padded
+
+from torchfx.core.feature import Feature
+from torchfx.errors import ArgumentError
+from torchfx.parameters import choice, count, flag, window
+from torchfx.plan import State
+
+__all__ = ["Framed", "Framing", "Windowed", "window_taps"]
+
+PAD_MODES = ("reflect", "constant", "replicate", "circular")
+
+
+@dataclass(frozen=True)
+class Framing:
+    """Where the frames of a signal lie.
+
+    Attributes:
+        length: samples of a frame that are read.
+        hop: samples from one frame to the next.
+        origin: how far before the signal the first frame begins.
+        behind: samples behind the signal's end that frames may reach; a frame needs `length` of all these.
+        reflect: whether the signal is reflected at its ends, else zeros lie there.
+        whole_hops: whether there are as many frames as whole hops, and no further one.
+    """
+
+    length: int
+    hop: int
+    origin: int
+    behind: int
+    reflect: bool
+    whole_hops: bool = False
+
+    def count(self, time: int) -> int:
+        """Return how many frames a signal of so many samples has."""
+        if self.whole_hops:
+            return time // self.hop
+        return max(0, (time + self.origin + self.behind - self.length) // self.hop + 1)
+
+    @property
+    def kept(self) -> int:
+        """How many past samples a stream keeps: those of an unfinished frame, and those that are reflected."""
+        return self.length + max(self.origin, self.behind, 0) + self.hop + 1
+
+
+class Framed(Feature):
+    """A processor whose every result frame depends on one frame of samples: it runs in streams."""
+
+    @abstractmethod
+    def framing(self, rate: float | None) -> Framing:
+        """Return where the frames lie."""
+
+    @abstractmethod
+    def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
+        """Return the features of `count` frames, the first of which begins `origin` samples before x."""
+
+    def refusal(self) -> str:
+        """Return why the processor can't run in a stream."""
+        return ""
+
+    def features(self, x: Tensor, rate: float | None) -> Tensor:
+        """Return the features of all frames."""
+        framing = self.framing(rate)
+        self._check_length(framing, x.shape[-1])
+        return self.of_frames(x, rate, framing.origin, framing.count(x.shape[-1]))
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return the past samples, the latest last, and how many samples came and frames went."""
+        past = torch.zeros(*shape, self.framing(rate).kept, dtype=dtype, device=device)
+        return past, torch.zeros(2, dtype=torch.int64)
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Return the frames whose samples are there."""
+        framing, (past, counts) = self.framing(rate), state
+        received, given = counts.tolist()
+        kept = min(received, framing.kept)
+        known = torch.cat([past[..., past.shape[-1] - kept :], x], dim=-1)
+        received += x.shape[-1]
+        inside = received + min(0, framing.behind) - framing.length + framing.origin
+        ready = inside // framing.hop + 1 if inside >= 0 else 0
+        if framing.reflect and received <= framing.origin:
+            ready = 0
+        if framing.whole_hops:
+            ready = min(ready, framing.count(received))
+        y = self._part(known, received, rate, framing, given, max(given, ready))
+        enough = padded(known, (max(0, framing.kept - known.shape[-1]), 0))
+        counts = torch.tensor([received, max(given, ready)])
+        return y, (enough[..., enough.shape[-1] - framing.kept :], counts)
+
+    def finish(self, state: State, rate: Any) -> Tensor:
+        """Return the frames that reach beyond the end."""
+        framing, (past, counts) = self.framing(rate), state
+        received, given = counts.tolist()
+        self._check_length(framing, received)
+        known = past[..., past.shape[-1] - min(received, framing.kept) :]
+        return self._part(known, received, rate, framing, given, framing.count(received))
+
+    def _part(self, known: Tensor, received: int, rate: Any, framing: Framing, first: int, end: int) -> Tensor:
+        """Return some frames of a signal whose last samples are known."""
+        start = received - known.shape[-1]
+        if end <= first:
+            return known.new_zeros(*self.output_shape(tuple(known.shape[:-1])), 0)
+        return self.of_frames(known, rate, start - first * framing.hop + framing.origin, end - first)
+
+    def _check_length(self, framing: Framing, time: int) -> None:
+        edge = max(framing.origin, framing.behind) + 1 if framing.reflect else 1
+        shortest = max(edge, framing.length - framing.origin - framing.behind, framing.hop * framing.whole_hops)
+        if time < shortest:
+            raise ArgumentError(
+                f"x must have at least {shortest} samples for {self._get_name()}'s windows of {framing.length}, "
+                f"got {time}"
+            )
+
+
+class Windowed(Framed):
+    """The parameters of short-time Fourier transforms, with torchaudio's names and defaults."""
+
+    n_fft: int = count(default=400, low=2, draws=(16, 64), doc="samples that are transformed")
+    win_length: int | None = count(default=None, draws=(8, 16), doc="samples of the window; None: n_fft")
+    hop_length: int | None = count(
+        default=None, draws=(4, 16), doc="samples from one frame to the next; None: half of win_length"
+    )
+    pad: int = count(default=0, low=0, draws=(0, 4), doc="zeros put before and behind the signal")
+    window: Any = window(default="hann", doc="window")
+    normalized: bool = flag(default=False, doc="whether spectra are divided by the root of the window's energy")
+    center: bool = flag(default=True, doc="whether frame f has its middle at sample f hop_length")
+    pad_mode: str = choice(PAD_MODES, default="reflect", doc="what lies beyond the signal's ends where center is true")
+
+    def check_parameters(self) -> None:
+        """Raise where the window is longer than what is transformed."""
+        if self.win_length is not None and self.win_length > self.n_fft:
+            raise ArgumentError(f"win_length must be <= n_fft = {self.n_fft}, got {self.win_length}")
+
+    @property
+    def hop(self) -> int:
+        """Samples from one frame to the next."""
+        return self.hop_length or max(1, (self.win_length or self.n_fft) // 2)
+
+    def taps(self, x: Tensor) -> Tensor:
+        """Return the window (win_length,), float64, on a signal's device; normalised, if it is to be."""
+        found = window_taps(self.window, self.win_length or self.n_fft).to(x.device)
+        return found / found.square().sum().sqrt() if self.normalized else found
+
+    def refusal(self) -> str:
+        """Return why the processor can't run in a stream."""
+        if self.pad or (self.center and self.pad_mode not in {"reflect", "constant"}):
+            return "needs the whole signal where pad > 0 or pad_mode is neither reflect nor constant"
+        return ""
+
+    def framing(self, rate: float | None) -> Framing:
+        """Return where the frames lie: a window shorter than n_fft has its middle in the middle of n_fft samples."""
+        length = self.win_length or self.n_fft
+        left = (self.n_fft - length) // 2
+        side = self.n_fft // 2 if self.center else 0
+        right = self.n_fft - length - left
+        return Framing(length, self.hop, side - left, side - right, self.center and self.pad_mode == "reflect")
+
+    def features(self, x: Tensor, rate: float | None) -> Tensor:
+        """Return the features of all frames, padding the signal first where `framing` does not say how."""
+        side = self.n_fft // 2 if self.center else 0
+        if x.shape[-1] + 2 * self.pad + 2 * side < self.n_fft:
+            raise ArgumentError(
+                f"x must have at least n_fft = {self.n_fft} samples with its padding, got {x.shape[-1]} samples"
+            )
+        if not self.refusal():
+            return super().features(x, rate)
+        x = padded(x, (self.pad, self.pad))
+        least = {"reflect": side + 1, "circular": side}.get(self.pad_mode, 1)
+        if x.shape[-1] < least:
+            raise ArgumentError(f"x must have at least {least} samples with its padding, got {x.shape[-1]}")
+        if side:
+            rows = padded(x.reshape(1, -1, x.shape[-1]), (side, side), mode=self.pad_mode)
+            x = rows.reshape(*x.shape[:-1], rows.shape[-1])
+        framing = self.framing(rate)
+        left, span = side - framing.origin, framing.length + (side - framing.origin) + (side - framing.behind)
+        return self.of_frames(x, rate, -left, (x.shape[-1] - span) // framing.hop + 1)
+
+
+def window_taps(name: Any, length: int, symmetric: bool = False) -> Tensor:
+    """Return a window (length,), float64.
+
+    Args:
+        name: what `scipy.signal.get_window` takes, or "povey": Kaldi's, a symmetric Hann window to the power of 0.85.
+        length: samples.
+        symmetric: whether its ends are equal; else it is one period.
+    """
+    return _window_taps(name, length, symmetric)
+
+
+@lru_cache(maxsize=32)
+def _window_taps(name: Any, length: int, symmetric: bool) -> Tensor:
+    from scipy import signal
+
+    if name == "povey":
+        found = signal.get_window("hann", length, fftbins=False) ** 0.85
+    else:
+        try:
+            found = signal.get_window(name, length, fftbins=not symmetric)
+        except ValueError as error:
+            raise ArgumentError(f"window must be one that scipy.signal.get_window knows, or povey: {error}") from error
+    with torch.inference_mode(False):
+        return torch.from_numpy(found.astype("float64"))
+
+
+# As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs ask NumPy beforehand.
+window_taps._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -1,0 +1,58 @@
+"""Powers and magnitudes in decibels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from torchfx.core.feature import Feature
+from torchfx.parameters import choice, number
+
+__all__ = ["AMIN", "AmplitudeToDB", "limited"]
+
+AMIN = 1e-10
+"""The power or magnitude that smaller ones are taken for, as in torchaudio and librosa."""
+
+
+class AmplitudeToDB(Feature):
+    """Powers or magnitudes in dB, 0 dB being 1; below 1e-10 they count as that.
+
+    With `top_db`, what lies further below the loudest value of an example, all of its channels taken together, is
+    raised to that: then all frames are needed.
+
+    Examples:
+        >>> import torch
+        >>> AmplitudeToDB()(torch.tensor([[1.0, 0.01, 0.0]])).round()
+        tensor([[   0.,  -20., -100.]])
+    """
+
+    takes: ClassVar[str] = "features"
+    is_pointwise: ClassVar[bool] = True
+    stype: str = choice(("power", "magnitude"), default="power", doc="what is given")
+    top_db: float | None = number(
+        default=None, low=0.0, unit="dB", learnable=False, doc="range below the loudest value"
+    )
+
+    def refusal(self) -> str:
+        """Return why the processor can't run in a stream."""
+        return "" if self.top_db is None else "needs the whole signal, whose loudest value top_db counts from"
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape it is given."""
+        return shape
+
+    def features(self, x: Tensor, rate: Any) -> Tensor:
+        """Return the levels."""
+        factor = 10.0 if self.stype == "power" else 20.0
+        return limited(factor / math.log(10) * x.clamp(min=AMIN).log(), self.top_db)
+
+
+def limited(levels: Tensor, top_db: float | None) -> Tensor:
+    """Return levels (..., channels, bins, frames), in dB, no further below the loudest one of their example."""
+    if top_db is None:
+        return levels
+    dims = (-3, -2, -1) if levels.dim() > 2 else (-2, -1)
+    return torch.maximum(levels, levels.amax(dims, keepdim=True) - top_db)

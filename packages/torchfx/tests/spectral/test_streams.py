@@ -1,0 +1,107 @@
+"""Frames appear when their samples are there, and any split of a signal gives what the whole gives."""
+
+from random import Random
+
+import pytest
+import torch
+
+import torchfx as fx
+from torchfx.errors import ArgumentError, StreamError
+from torchfx.spectral import MFCC, AmplitudeToDB, ComputeDeltas, LogMel, MelScale, MelSpectrogram, Spectrogram
+
+from .test_spectra import noise
+
+pytestmark = pytest.mark.filterwarnings("ignore:mel band")
+FS = 16_000
+MADE = {
+    "centred": lambda: Spectrogram(n_fft=64, hop_length=20),
+    "centred among zeros": lambda: Spectrogram(n_fft=64, hop_length=20, pad_mode="constant"),
+    "complex": lambda: Spectrogram(n_fft=63, win_length=50, hop_length=9, power=None),
+    "from the start": lambda: Spectrogram(n_fft=64, win_length=40, hop_length=16, center=False),
+    "hop above the window": lambda: Spectrogram(n_fft=32, hop_length=45),
+    "mel": lambda: MelSpectrogram(n_fft=128, n_mels=10),
+    "levels": lambda: Spectrogram(n_fft=64) | MelScale(n_mels=10, n_stft=33) | AmplitudeToDB(),
+    "cepstra": lambda: MFCC(n_mfcc=5, n_mels=10, n_fft=64, log_mels=True),
+    "whisper": lambda: LogMel("whisper", normalize=False),
+    "kaldi": lambda: LogMel("kaldi"),
+    "librosa": lambda: LogMel("librosa", normalize=False),
+    "torchaudio": lambda: LogMel("torchaudio"),
+    "behind a filter": lambda: fx.filter.HiButterworth(80) | MelSpectrogram(n_fft=64, n_mels=10),
+    "behind a late step": lambda: fx.effect.Limiter() | MelSpectrogram(n_fft=64, n_mels=10),
+}
+
+
+def blocks(x, seed):
+    random, at = Random(seed), 0
+    while at < x.shape[-1]:
+        size = random.choice([0, 1, 7, 160, 400, 1111])
+        yield x[..., at : at + size]
+        at += size
+
+
+@pytest.mark.parametrize("time", [2500, 4000])
+@pytest.mark.parametrize("name", MADE)
+def test_any_split_equals_the_whole(name, time):
+    chain, x = MADE[name](), noise(2, time) / 5
+    with fx.sample_rate(FS):
+        whole = chain(x)
+    stream = fx.Stream(chain, FS, 2)
+    for seed in range(2):  # the second signal begins anew
+        parts = [stream.process(block) for block in blocks(x, seed)]
+        y = torch.cat([*parts, stream.flush()], dim=-1)
+        assert y.shape == whole.shape
+        assert float((y - whole).abs().max()) <= 2e-6 * float(whole.abs().max())
+
+
+def test_a_frame_appears_with_its_last_sample():
+    stream = fx.Stream(Spectrogram(n_fft=64, hop_length=20), FS, 1)
+    x = noise(1, 300)
+    seen = 0
+    for t in range(300):
+        seen += stream.process(x[:, t : t + 1]).shape[-1]
+        # Frame f ends with sample 20 f + 31; the first one also needs what is reflected, samples 1 to 32.
+        assert seen == (0 if t < 32 else (t - 31) // 20 + 1)
+    assert seen + stream.flush().shape[-1] == 16
+
+
+def test_a_state_is_saved_and_restored():
+    chain, x = LogMel("kaldi", 20), noise(2, 4000)
+    first, second = fx.Stream(chain, FS, 2), fx.Stream(chain, FS, 2)
+    begun = first.process(x[:, :1234])
+    second.state = first.state
+    assert torch.equal(first.process(x[:, 1234:]), second.process(x[:, 1234:]))
+    assert begun.shape[-1] == (1234 - 400) // 160 + 1
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: LogMel("whisper"), "normalize=False leaves out"),
+        (lambda: LogMel("nemo", normalize=False), "needs the whole signal"),
+        (lambda: MFCC(), "range of 80 dB"),
+        (lambda: Spectrogram() | AmplitudeToDB(top_db=80), "loudest value"),
+        (lambda: Spectrogram() | ComputeDeltas(), "needs the whole signal"),
+        (lambda: Spectrogram(pad=3), "needs the whole signal"),
+    ],
+)
+def test_what_needs_the_whole_signal_says_so(make, reason):
+    with pytest.raises(StreamError, match=reason):
+        fx.Stream(make(), FS, 1)
+
+
+def test_a_signal_shorter_than_its_padding_is_refused_at_its_end():
+    stream = fx.Stream(Spectrogram(), FS, 1)
+    assert stream.process(noise(1, 150)).shape == (1, 201, 0)
+    with pytest.raises(ArgumentError, match="at least 201 samples"):
+        stream.flush()
+
+
+def test_features_do_not_change_while_a_signal_runs():
+    chain = fx.effect.Gain(0.5) | MelSpectrogram(n_fft=64, n_mels=10)
+    stream = fx.Stream(chain, FS, 1)
+    stream.process(noise(1, 1000))
+    chain[0].gain = 0.25
+    assert stream.process(noise(1, 1000)).isfinite().all()
+    chain[1].n_mels = 12
+    with pytest.raises(StreamError, match="reset"):
+        stream.process(noise(1, 1000))
