@@ -535,7 +535,8 @@ def modulated_delay_forward(x: Tensor, past: Tensor, settings: Tensor, phase: Te
     Args:
         x: float32 or float64, (..., time).
         past: like x, (..., kept): the samples in the delay before. The delay is at most kept - 2.
-        settings: float64, (..., 4) or (..., 5): turns per sample, centre and depth of the delay in samples, mix, feedback.
+        settings: float64, (..., 4) or (..., 5): turns per sample, centre and depth of the delay in samples, mix,
+            feedback.
         phase: as in `modulated_gain_forward`.
 
     Returns:

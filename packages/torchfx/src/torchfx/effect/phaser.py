@@ -22,8 +22,8 @@ class Phaser(Processor):
 
     Each of the `stages` is (a + 1/z) / (1 + a/z), a = (tan(pi f / fs) - 1) / (tan(pi f / fs) + 1), which shifts its
     corner f by -90 degrees; f = centre_frequency 2^(depth_octaves sin(2 pi rate_hz t)), at most 0.49 fs. Two stages
-    make a notch, where `mix` is 0.5. With v the shifted signal, the filters' input is x + feedback v, without a delay in
-    the loop: peaks lie where v is in phase with x, and rise up to 1 / (1 - feedback).
+    make a notch, where `mix` is 0.5. The filters' input is x + feedback v, v being their output, without a delay in the
+    loop. With feedback above 0, v has peaks of 1 / (1 - feedback) where it is in phase with x.
 
     Source: J. O. Smith, Physical Audio Signal Processing, "Phasing with First-Order Allpass Filters".
 
