@@ -15,6 +15,7 @@ from torchfx.effect.modulation import exact, loop
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, milliseconds, number, sample_rate
 from torchfx.plan import State
+from torchfx.plan.handover import Handover, kept
 from torchfx.tensors import columns, is_readable
 
 __all__ = ["Chorus", "Flanger", "Vibrato"]
@@ -82,6 +83,20 @@ class Chorus(Processor):
             return None
         found: int = program.modulated_delay(source, settings, phase, past)
         return found
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return all that it holds where the same goes into the delay as before, else the phase alone.
+
+        What another loop left there does not go on in this one without a jump, which would come back again and again.
+        """
+        handover = kept(old, new, rate)
+        own, was = (each._settings(rate, torch.device("cpu")) for each in (self, before))
+        mix = 3
+        alike = own.shape == was.shape and torch.equal(own[..., :mix], was[..., :mix])
+        alike = alike and torch.equal(own[..., mix + 1 :], was[..., mix + 1 :])
+        if alike or own.shape[-1] == was.shape[-1] == mix + 1:
+            return handover
+        return Handover((None, *handover.moves[1:]), rises=True)
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         centre, depth = (exact(each) * (rate / 1000) for each in (self.centre_delay_ms, self.depth_ms))
