@@ -105,7 +105,7 @@ def test_gains_are_the_definition(rng, form, dtype, leading, time):
 def test_delays_are_the_definition(rng, form, dtype, leading, time, width):
     x, past, phase, _ = given(rng, leading, time, dtype)
     of = settings(rng, "delay", *leading[-1:])[..., :width]
-    y, after, line = form(x, past, of, phase)
+    y, after, line = form(x, of, phase, past)
     assert y.dtype == dtype
     assert y.shape == (*leading, time)
     channels = zip(*(rows(each, leading) for each in (x, past, of)), rows(phase, leading, 0), strict=True)
@@ -146,13 +146,13 @@ def test_rows_of_settings_broadcast_with_channels(rng, file):
     phase[:, :2] = phase[:, :1]
     for own in ((), (3,), (4, 1), (1, 1), (4, 3)):
         one, two, three = (settings(rng, kind, *own) for kind in ("gain", "delay", "phaser"))
-        together = [*gain(x, one, phase), *delay(x, past, two, phase), *phaser(x, three, phase, state)]
+        together = [*gain(x, one, phase), *delay(x, two, phase, past), *phaser(x, three, phase, state)]
         for i in range(4):
             for k in range(3):
                 a, b, c = (each.expand(4, 3, -1)[i, k] for each in (one, two, three))
                 apart = [
                     *gain(x[i, k], a, phase[i, k]),
-                    *delay(x[i, k], past[i, k], b, phase[i, k]),
+                    *delay(x[i, k], b, phase[i, k], past[i, k]),
                     *phaser(x[i, k], c, phase[i, k], state[:, i, k]),
                 ]
                 for whole, alone in zip(together[:-1], apart[:-1], strict=True):
@@ -163,9 +163,9 @@ def test_rows_of_settings_broadcast_with_channels(rng, file):
 def test_a_past_may_have_more_dimensions_than_the_signal(rng):
     x, past, phase, _ = given(rng, (3,), 100)
     of = settings(rng, "delay")
-    y, _, _ = _ops.modulated_delay_forward(x[0], past, of, phase)
+    y, _, _ = _ops.modulated_delay_forward(x[0], of, phase, past)
     for i in range(3):
-        assert torch.equal(y[i], _ops.modulated_delay_forward(x[0], past[i], of, phase[i])[0])
+        assert torch.equal(y[i], _ops.modulated_delay_forward(x[0], of, phase[i], past[i])[0])
 
 
 @pytest.mark.parametrize("form", GAIN)
@@ -183,7 +183,7 @@ def test_no_feedback_is_a_feedback_of_0(rng, form):
     x, past, phase, _ = given(rng, (2,), 700, torch.float32)
     of = settings(rng, "delay")[:4]
     for found, expected in zip(
-        form(x, past, torch.cat([of, of.new_zeros(1)]), phase), form(x, past, of, phase), strict=True
+        form(x, torch.cat([of, of.new_zeros(1)]), phase, past), form(x, of, phase, past), strict=True
     ):
         assert torch.equal(found, expected)
 
@@ -194,7 +194,7 @@ def test_what_is_not_finite_reaches_the_samples_that_hear_it(rng):
     x[0, 300] = torch.nan
     for y in (
         _ops.modulated_gain_forward(x, settings(rng, "gain"), phase)[0],
-        _ops.modulated_delay_forward(x, past, settings(rng, "delay")[:4], phase)[0],
+        _ops.modulated_delay_forward(x, settings(rng, "delay")[:4], phase, past)[0],
     ):
         assert bool(y[0, 300].isnan())
         assert bool(y[0, :300].isfinite().all() and y[0, 300 + KEPT :].isfinite().all())
@@ -215,7 +215,7 @@ def test_derivatives_agree_with_differences(rng, check, width):
     of = torch.tensor([0.11, 5.3, 1.1, 0.4, 0.7][:width], dtype=torch.float64, requires_grad=True)
     options = {} if check is gradgradcheck else {"check_forward_ad": True}
     assert check(
-        lambda *given: _ops.modulated_delay_forward(*given)[0], (x, past, of, phase), fast_mode=True, **options
+        lambda *given: _ops.modulated_delay_forward(*given)[0], (x, of, phase, past), fast_mode=True, **options
     )
 
 
@@ -234,9 +234,9 @@ def test_misuse_is_named(rng):
     with pytest.raises(ArgumentError, match=r"phase must have the shape \(2,\)"):
         _ops.modulated_gain_forward(x, gain, phase[0])
     with pytest.raises(ArgumentError, match=r"past must hold at least 4 samples of torch\.float64 .* got \(2, 3\)"):
-        _ops.modulated_delay_forward(x, past[:, :3], delay, phase)
+        _ops.modulated_delay_forward(x, delay, phase, past[:, :3])
     with pytest.raises(ArgumentError, match=r"past must hold .* of torch\.float32"):
-        _ops.modulated_delay_forward(x, past.float(), delay, phase)
+        _ops.modulated_delay_forward(x, delay, phase, past.float())
     with pytest.raises(ArgumentError, match=r"state must have the shape \(stages >= 1, \.\.\.\), got \(0, 2\)"):
         _ops.phaser_forward(x, phaser, phase, state[:0])
     with pytest.raises(ArgumentError, match=r"state must have the shape \(5, 2\)"):

@@ -527,7 +527,7 @@ def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor) -> tuple[
     return operators["modulated_gain_forward"](x, settings, phase)
 
 
-def modulated_delay_forward(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def modulated_delay_forward(x: Tensor, settings: Tensor, phase: Tensor, past: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Mix a signal with itself, delayed by a time that swings with an oscillator, with or without feedback.
 
     See `_ops/modulation/schema.py` for the formulas.
@@ -542,7 +542,7 @@ def modulated_delay_forward(x: Tensor, past: Tensor, settings: Tensor, phase: Te
     Returns:
         The output like x, the phase behind the last sample, and the last `kept` samples in the delay.
     """
-    return operators["modulated_delay_forward"](x, past, settings, phase)
+    return operators["modulated_delay_forward"](x, settings, phase, past)
 
 
 def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -73,7 +73,7 @@ class Chorus(Processor):
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Delay the next block."""
         past, phase = state
-        y, phase, past = _ops.modulated_delay_forward(x, past, self._settings(rate, x.device), phase)
+        y, phase, past = _ops.modulated_delay_forward(x, self._settings(rate, x.device), phase, past)
         return y, (past, phase)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:

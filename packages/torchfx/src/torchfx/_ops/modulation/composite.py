@@ -25,7 +25,7 @@ def modulated_gain_forward(operators: Operators, x: Tensor, settings: Tensor, ph
 
 
 def modulated_delay_forward(
-    operators: Operators, x: Tensor, past: Tensor, settings: Tensor, phase: Tensor
+    operators: Operators, x: Tensor, settings: Tensor, phase: Tensor, past: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the mix of the signal and the delayed one, the phase behind it, and what comes before the next samples."""
     turns, centre, depth, mix, *feedback = settings[..., None].unbind(-2)

@@ -31,7 +31,7 @@ def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor, y: Tensor
 
 
 def modulated_delay_forward(
-    x: Tensor, past: Tensor, settings: Tensor, phase: Tensor, y: Tensor, phase_after: Tensor, after: Tensor
+    x: Tensor, settings: Tensor, phase: Tensor, past: Tensor, y: Tensor, phase_after: Tensor, after: Tensor
 ) -> None:
     """Run oscillator, interpolation and mix in one pass."""
     if y.numel() == 0:

@@ -45,7 +45,7 @@ def gain_shapes(x: Tensor, settings: Tensor, phase: Tensor) -> Shapes:
     return _shapes(x, settings, phase, GAIN, x)
 
 
-def delay_shapes(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor) -> Shapes:
+def delay_shapes(x: Tensor, settings: Tensor, phase: Tensor, past: Tensor) -> Shapes:
     """Return shapes and dtypes of output, phase and past after."""
     check_signal(x)
     if past.shape[-1:].numel() < 2 * LEAST or past.dim() == 0 or past.dtype is not x.dtype or past.device != x.device:
@@ -85,9 +85,9 @@ OPERATORS = (
         gain_shapes,
     ),
     Operator(
-        "modulated_delay_forward(Tensor x, Tensor past, Tensor settings, Tensor phase)"
+        "modulated_delay_forward(Tensor x, Tensor settings, Tensor phase, Tensor past)"
         " -> (Tensor y, Tensor phase_after, Tensor after)",
-        {"x": SIGNAL, "past": SIGNAL, "settings": ROW, "phase": PHASE},
+        {"x": SIGNAL, "settings": ROW, "phase": PHASE, "past": SIGNAL},
         (RESULT, PHASE, RESULT),
         delay_shapes,
     ),
