@@ -412,19 +412,21 @@ TORCHFX_API int32_t torchfx_modulated_gain_forward(
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out, int32_t threads);
 
-// y[n] = (1 - mix) x[n] + mix x(n - d), d = centre + depth s[n] samples, at least TORCHFX_LEAST_DELAY and at most as many
-// less than are kept; x is interpolated by Catmull-Rom cubics. settings: turns, centre, depth, mix
-//   past       (channels, kept), of x's dtype: what came before x; kept >= 2 TORCHFX_LEAST_DELAY
-enum { TORCHFX_MODULATED_DELAY_SETTINGS = 4, TORCHFX_LEAST_DELAY = 2 };
+// y[n] = (1 - mix) x[n] + mix v[n], v[n] = w(n - d), w[n] = x[n] + feedback v[n], d = centre + depth s[n] samples, at least
+// TORCHFX_LEAST_DELAY and at most as many less than are kept; w is interpolated by Catmull-Rom cubics.
+// settings: turns, centre, depth, mix, feedback
+//   past_in    (channels, kept), of x's dtype: what w was before x; kept >= 2 TORCHFX_LEAST_DELAY
+//   past_out   the same after x, or the same memory
+enum { TORCHFX_MODULATED_DELAY_SETTINGS = 5, TORCHFX_LEAST_DELAY = 2 };
 TORCHFX_API int32_t torchfx_modulated_delay_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
-    const void* past, int64_t kept, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const void* past_in, void* past_out, int64_t kept, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out, int32_t threads);
 
-// y = (1 - mix) x + mix v, v being x behind `stages` all-pass filters (a + 1/z) / (1 + a/z), a = (w - 1) / (w + 1) with
-// w = tan(pi f), f = centre 2^(octaves s[n]) cycles per sample, at most 0.49. settings: turns, centre, octaves, mix
+// y = (1 - mix) x + mix v, v being x + feedback v behind `stages` all-pass filters (a + 1/z) / (1 + a/z), a = (w - 1) / (w + 1) with
+// w = tan(pi f), f = centre 2^(octaves s[n]) cycles per sample, at most 0.49. settings: turns, centre, octaves, mix, feedback
 //   state_in   (stages, channels): of each filter, v' of v = a u + v', v' = u - a v; state_out the same, or the same memory
-enum { TORCHFX_PHASER_SETTINGS = 4 };
+enum { TORCHFX_PHASER_SETTINGS = 5 };
 TORCHFX_API int32_t torchfx_phaser_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t stages,

@@ -199,7 +199,7 @@ extern "C" {
     field(phase, float64, state, channels)
 
 #define TORCHFX_FIELDS_modulated_delay(field)        \
-    field(settings, float64, constant, rows * 4)     \
+    field(settings, float64, constant, rows * 5)     \
     field(rows, integer, setting, 1)                 \
     field(repeat, integer, setting, 1)               \
     field(phase, float64, state, channels)           \
@@ -207,7 +207,7 @@ extern "C" {
     field(past, samples, state, channels * kept)
 
 #define TORCHFX_FIELDS_phaser(field)                 \
-    field(settings, float64, constant, rows * 4)     \
+    field(settings, float64, constant, rows * 5)     \
     field(rows, integer, setting, 1)                 \
     field(repeat, integer, setting, 1)               \
     field(phase, float64, state, channels)           \

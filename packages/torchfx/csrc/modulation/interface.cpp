@@ -111,6 +111,7 @@ template <class Sample>
 struct ModulatedDelay {
     Signal<const Sample> x;
     const Sample* past;
+    Sample* past_out;
     int64_t kept;
     Signal<Sample> y;
 
@@ -130,6 +131,7 @@ struct ModulatedDelay {
                    [&](const Group& group, const Oscillator& oscillator, const double* own) {
             const double most = static_cast<double>(kept) - least_delay, farthest = std::ceil(own[1] + std::fabs(own[2]));
             const SwingingDelay swing = {own[1], own[2], least_delay, std::clamp(farthest, least_delay, most)};
+            if (own[4] != 0) return feed_back(group, oscillator, own, swing, samples);
             const int64_t reach = static_cast<int64_t>(swing.most) + 1;
             ScratchVector<Sample> room(static_cast<size_t>(reach + modulation_tile));
             DelayTaps taps;
@@ -141,7 +143,36 @@ struct ModulatedDelay {
                     kernels.interpolate(Sample{})(from, count, 1 - own[3], taps, y.of(c) + start);
                 }
             });
+            for (int64_t i = 0; i < group.count; ++i) keep_input(group.channel(i), samples);
         });
+    }
+
+    void keep_input(int64_t channel, int64_t samples) const {
+        Sample* const to = past_out + channel * kept;
+        if (past_out != past) std::copy_n(past + channel * kept, kept, to);
+        keep(x.of(channel), x.time_stride, samples, to, kept);
+    }
+
+    // A line for each channel: `kept` samples, and a tile that is the input until the delayed one is added.
+    void feed_back(const Group& group, const Oscillator& oscillator, const double* own, const SwingingDelay& swing,
+                   int64_t samples) const {
+        const ModulationKernels& kernels = TORCHFX_KERNELS(modulation_kernels);
+        ScratchVector<Sample> lines(static_cast<size_t>(group.count * (kept + modulation_tile)));
+        const auto line = [&](int64_t i) { return lines.data() + i * (kept + modulation_tile); };
+        for (int64_t i = 0; i < group.count; ++i) std::copy_n(past + group.channel(i) * kept, kept, line(i));
+        DelayTaps taps;
+        for_tiles(samples, [&](int64_t start, int64_t count) {
+            kernels.delays(oscillator, start, count, swing, 1.0, &taps);
+            for (int64_t i = 0; i < group.count; ++i) {
+                const int64_t c = group.channel(i);
+                Sample* const tile = line(i) + kept;
+                const Sample* const from = x.of(c) + start * x.time_stride;
+                for (int64_t t = 0; t < count; ++t) tile[t] = from[t * x.time_stride];
+                kernels.feed_back(Sample{})(tile, count, 1 - own[3], own[3], own[4], taps, y.of(c) + start);
+                std::copy(line(i) + count, tile + count, line(i));
+            }
+        });
+        for (int64_t i = 0; i < group.count; ++i) std::copy_n(line(i), kept, past_out + group.channel(i) * kept);
     }
 };
 
@@ -165,7 +196,8 @@ void phase_shift(const Signal<const Sample>& x, const Signal<Sample>& y, int64_t
         for_tiles(samples, [&](int64_t start, int64_t count) {
             kernels.coefficients(oscillator, start, count, own[1], own[2], highest_corner, a);
             for (int64_t i = 0; i < group.count; ++i) x.load(group.channel(i), start, count, tiles[i]);
-            kernels.allpass(rows, count, a, stages, state.data(), 1 - own[3], own[3]);
+            if (own[4] == 0) kernels.allpass(rows, count, a, stages, state.data(), 1 - own[3], own[3]);
+            else kernels.allpass_loop(rows, count, a, stages, state.data(), 1 - own[3], own[3], own[4]);
             for (int64_t i = 0; i < group.count; ++i) y.store(group.channel(i), start, count, tiles[i]);
             flush_tiny(state.data(), stages * lanes);
         });
@@ -194,18 +226,18 @@ extern "C" int32_t torchfx_modulated_gain_forward(
 
 extern "C" int32_t torchfx_modulated_delay_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
-    const void* past, int64_t kept, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const void* past_in, void* past_out, int64_t kept, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out, int32_t threads) {
     using namespace torchfx;
     const Oscillators of = {settings, TORCHFX_MODULATED_DELAY_SETTINGS, {rows, repeat}, phase_in, phase_out};
     if (const int32_t refused = of.refusal(dtype, channels, samples, threads)) return refused;
-    if (!x || !past || !y || x_repeat < 1 || kept < 2 * TORCHFX_LEAST_DELAY || kept > std::numeric_limits<int32_t>::max())
+    if (!x || !past_in || !past_out || !y || x_repeat < 1 || kept < 2 * TORCHFX_LEAST_DELAY || kept > std::numeric_limits<int32_t>::max())
         return TORCHFX_BAD_ARGUMENT;
     return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
         const ModulatedDelay<Sample> call = {
-            {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat}, static_cast<const Sample*>(past), kept,
-            {static_cast<Sample*>(y), y_channel_stride, 1, 1}};
+            {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat}, static_cast<const Sample*>(past_in),
+            static_cast<Sample*>(past_out), kept, {static_cast<Sample*>(y), y_channel_stride, 1, 1}};
         call.run(channels, samples, of, threads);
         return TORCHFX_OK;
     });

@@ -1,5 +1,7 @@
 #include "modulation/kernels.h"
 
+#include <algorithm>
+
 #include "support/functions.h"
 #include "support/transpose.h"
 #include "support/vec.h"
@@ -45,13 +47,28 @@ void delays(const Oscillator& of, int64_t start, int64_t count, const SwingingDe
 }
 
 template <class Sample>
-void interpolate(const Sample* x, int64_t count, double dry, const DelayTaps& taps, Sample* TORCHFX_RESTRICT y) {
+TORCHFX_INLINE double between(const Sample* x, int64_t t, const DelayTaps& taps) {
     const auto& w = taps.weights;
+    const Sample* at = x + t - taps.whole[t];
+    const double early = plus_product(w[0][t], static_cast<double>(at[-1]), w[1][t] * static_cast<double>(at[0]));
+    const double late = plus_product(w[2][t], static_cast<double>(at[1]), w[3][t] * static_cast<double>(at[2]));
+    return early + late;
+}
+
+template <class Sample>
+void interpolate(const Sample* x, int64_t count, double dry, const DelayTaps& taps, Sample* TORCHFX_RESTRICT y) {
+    for (int64_t t = 0; t < count; ++t)
+        y[t] = static_cast<Sample>(plus_product(dry, static_cast<double>(x[t]), between(x, t, taps)));
+}
+
+// The taps reach w[t] itself at the least delay alone, where its weight is 0.
+template <class Sample>
+void feed_back(Sample* w, int64_t count, double dry, double wet, double feedback, const DelayTaps& taps,
+               Sample* TORCHFX_RESTRICT y) {
     for (int64_t t = 0; t < count; ++t) {
-        const Sample* at = x + t - taps.whole[t];
-        const double early = plus_product(w[0][t], static_cast<double>(at[-1]), w[1][t] * static_cast<double>(at[0]));
-        const double late = plus_product(w[2][t], static_cast<double>(at[1]), w[3][t] * static_cast<double>(at[2]));
-        y[t] = static_cast<Sample>(plus_product(dry, static_cast<double>(x[t]), early + late));
+        const double x = static_cast<double>(w[t]), v = between(w, t, taps);
+        w[t] = static_cast<Sample>(plus_product(feedback, v, x));
+        y[t] = static_cast<Sample>(plus_product(dry, x, wet * v));
     }
 }
 
@@ -93,10 +110,41 @@ void allpass(double* const* rows, int64_t count, const double* a, int64_t stages
     }
 }
 
+// What the filters make of an input u is a^stages u + rest, with `rest` from their states alone. So u = x + feedback (a^stages
+// u + rest) is solved without a delay in the loop.
+void allpass_loop(double* const* rows, int64_t count, const double* a, int64_t stages, double* state, double dry, double wet,
+                  double feedback) {
+    for (int64_t t = 0; t < count; t += VD) {
+        const double* from[VD];
+        for (int i = 0; i < VD; ++i) from[i] = rows[i] + t;
+        vd x[VD], v[VD] = {};
+        load_transposed(from, x);
+        for (int64_t i = 0; i < std::min<int64_t>(VD, count - t); ++i) {
+            const vd factor = set1(a[t + i]);
+            vd rest = set1(0.0);
+            double through = feedback;
+            for (int64_t k = 0; k < stages; ++k) {
+                rest = fma(factor, rest, load(state + k * VD));
+                through *= a[t + i];
+            }
+            v[i] = fma(set1(feedback), rest, x[i]) / set1(1 - through);
+            for (int64_t k = 0; k < stages; ++k) {
+                const vd y = fma(factor, v[i], load(state + k * VD));
+                store(state + k * VD, fnma(factor, y, v[i]));
+                v[i] = y;
+            }
+        }
+        for (int i = 0; i < VD; ++i) v[i] = fma(set1(dry), x[i], set1(wet) * v[i]);
+        transpose(v);
+        for (int i = 0; i < VD; ++i) store(rows[i] + t, v[i]);
+    }
+}
+
 }  // namespace
 
 extern const ModulationKernels modulation_kernels = {
-    gains, delays, interpolate<float>, interpolate<double>, coefficients, allpass, VD,
+    gains,        delays,  interpolate<float>, interpolate<double>, feed_back<float>, feed_back<double>,
+    coefficients, allpass, allpass_loop,       VD,
 };
 
 }  // namespace TORCHFX_ISA_NAMESPACE

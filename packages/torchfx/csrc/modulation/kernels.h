@@ -27,6 +27,10 @@ struct DelayTaps {
     int32_t whole[modulation_tile];
 };
 
+// A line that feeds itself: w[t] = w[t] + feedback v[t] and y[t] = dry w[t] + wet v[t], by w[t] as it was; v is the taps' sum.
+template <class Sample>
+using FeedBack = void (*)(Sample* w, int64_t count, double dry, double wet, double feedback, const DelayTaps&, Sample* y);
+
 template <class Sample>
 using Interpolate = void (*)(const Sample* x, int64_t count, double dry, const DelayTaps&, Sample* y);
 
@@ -39,6 +43,8 @@ struct ModulationKernels {
     // y[t] = dry x[t] + the taps' sum
     Interpolate<float> interpolate_floats;
     Interpolate<double> interpolate_doubles;
+    FeedBack<float> feed_back_floats;
+    FeedBack<double> feed_back_doubles;
     // Of all-pass filters with a corner of centre 2^(octaves sin) cycles per sample, at most `highest`.
     void (*coefficients)(const Oscillator&, int64_t start, int64_t count, double centre, double octaves, double highest,
                          double* a);
@@ -46,10 +52,15 @@ struct ModulationKernels {
     // rows of whole vectors. State: (stages, lanes).
     void (*allpass)(double* const* rows, int64_t count, const double* a, int64_t stages, double* state, double dry,
                     double wet);
+    // The same of x + feedback times what they make of it, |feedback| < 1.
+    void (*allpass_loop)(double* const* rows, int64_t count, const double* a, int64_t stages, double* state, double dry,
+                         double wet, double feedback);
     int lanes;
 
     Interpolate<float> interpolate(float) const { return interpolate_floats; }
     Interpolate<double> interpolate(double) const { return interpolate_doubles; }
+    FeedBack<float> feed_back(float) const { return feed_back_floats; }
+    FeedBack<double> feed_back(double) const { return feed_back_doubles; }
 };
 
 TORCHFX_DECLARE_KERNELS(ModulationKernels, modulation_kernels)

@@ -41,22 +41,13 @@ int32_t check(const Step& step, const StepCheck& check) {
     return check_oscillators<TORCHFX_MODULATED_DELAY_SETTINGS>(step, check);
 }
 
-template <class Sample>
-void keep_channels(const Step& step, const StepRun& run) {
-    const int64_t count = step.integer(kept), stride = run.source.time_stride;
-    for (int64_t c = 0; c < run.channels; ++c)
-        keep(run.source.channel<const Sample>(c), stride, run.samples, step.pointer<Sample>(past) + c * count, count);
-}
-
 int32_t run(const Step& step, const StepRun& run) {
     double* const phases = step.pointer<double>(phase);
-    const int32_t status = torchfx_modulated_delay_forward(
-        step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1, step.pointer<const void>(past),
-        step.integer(kept), run.target.data, run.target.channel_stride, run.channels, run.samples,
+    void* const line = step.pointer<void>(past);
+    return torchfx_modulated_delay_forward(
+        step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1, line, line, step.integer(kept),
+        run.target.data, run.target.channel_stride, run.channels, run.samples,
         step.pointer<const double>(settings), step.integer(rows), step.integer(repeat), phases, phases, run.threads);
-    if (step.dtype() == TORCHFX_F32) keep_channels<float>(step, run);
-    else keep_channels<double>(step, run);
-    return status;
 }
 
 }  // namespace delay

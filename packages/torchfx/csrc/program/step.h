@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "support/pool.h"
+#include "support/signal.h"
 #include "torchfx_dsp.h"
 #include "torchfx_program.h"
 
@@ -96,21 +97,6 @@ void for_parts(const StepRun& run, Body&& body) {
 }
 
 // `count` samples from x on.
-template <class Sample>
-void copy(const Sample* x, int64_t stride, int64_t count, Sample* to) {
-    if (stride == 1) std::copy_n(x, count, to);
-    else
-        for (int64_t t = 0; t < count; ++t) to[t] = x[t * stride];
-}
-
-// The last `kept` samples before a tile become those after it.
-template <class Sample>
-void keep(const Sample* tile, int64_t stride, int64_t count, Sample* past, int64_t kept) {
-    const int64_t fresh = std::min(count, kept);
-    std::copy(past + fresh, past + kept, past);
-    copy(tile + (count - fresh) * stride, stride, fresh, past + kept - fresh);
-}
-
 // nullptr for an unknown kind.
 const StepKind* step_kind(int64_t kind);
 int64_t step_fields(int64_t kind);  // how many a known kind has

@@ -51,6 +51,21 @@ int32_t with_type(int32_t dtype, F&& run) {
     }
 }
 
+template <class Sample>
+void copy(const Sample* x, int64_t stride, int64_t count, Sample* to) {
+    if (stride == 1) std::copy_n(x, count, to);
+    else
+        for (int64_t t = 0; t < count; ++t) to[t] = x[t * stride];
+}
+
+// The last `kept` samples before a tile become those after it.
+template <class Sample>
+void keep(const Sample* tile, int64_t stride, int64_t count, Sample* past, int64_t kept) {
+    const int64_t fresh = std::min(count, kept);
+    std::copy(past + fresh, past + kept, past);
+    copy(tile + (count - fresh) * stride, stride, fresh, past + kept - fresh);
+}
+
 // A state that decays would end among the subnormal numbers, which some processors handle a hundred times slower.
 inline void flush_tiny(double* state, int64_t count) {
     for (int64_t i = 0; i < count; ++i)

@@ -459,7 +459,7 @@ void what_swings_is_the_operator_in_blocks_of_any_size() {
     const int64_t channels = 3, samples = 700, kept = 60, stages = 4;
     const int32_t dtype = dtype_of<Sample>;
     const double bound = sizeof(Sample) == 4 ? 1e-5 : 1e-10;
-    const std::vector<double> gain = {0.01, 0.5, 0.5, 0.3, 0, 1}, delay = {0.01, 20, 9, 0.5}, phaser = {0.02, 0.05, 1, 0.5};
+    const std::vector<double> gain = {0.01, 0.5, 0.5, 0.3, 0, 1}, delay = {0.01, 20, 9, 0.5, 0.7}, phaser = {0.02, 0.05, 1, 0.5, 0.7};
     const Signal<Sample> x = Signal<Sample>::random(channels, samples, 2);
     Signal<Sample> y(channels, samples), expected(channels, samples);
     std::vector<double> phase(channels, 0.25), after = phase, state = noises(stages * channels), state_after = state;
@@ -483,8 +483,8 @@ void what_swings_is_the_operator_in_blocks_of_any_size() {
 
     const std::vector<int64_t> delaying = {address(delay), 1, 1, address(phase), kept, address(past)};
     run_in_blocks(Program(dtype).step(TORCHFX_STEP_modulated_delay, 0, 1, dtype, delaying), x, y);
-    torchfx_modulated_delay_forward(dtype, x.values.data(), x.row, x.stride, 1, silence.data(), kept, expected.values.data(),
-                                    expected.row, channels, samples, delay.data(), 1, 1, after.data(), after.data(), 1);
+    torchfx_modulated_delay_forward(dtype, x.values.data(), x.row, x.stride, 1, silence.data(), silence.data(), kept,
+                                    expected.values.data(), expected.row, channels, samples, delay.data(), 1, 1, after.data(), after.data(), 1);
     expect_same("modulated_delay is the operator");
     refused(TORCHFX_STEP_modulated_delay, {address(delay), 1, 1, address(phase), 3, address(past)});
     refused(TORCHFX_STEP_modulated_delay, {address(delay), 1, 1, address(phase), kept, 0});

@@ -44,6 +44,43 @@ def test_a_phaser_at_rest_is_the_mix_of_allpass_filters():
     assert abs(int(found.abs().argmin()) * FS / 4096 - 1000) < 12
 
 
+@pytest.mark.parametrize("feedback", [-0.95, -0.3, 0.5, 0.95])
+def test_feedback_of_a_delay_at_rest_is_a_comb(feedback):
+    x = torch.zeros(4800, dtype=torch.float64)
+    x[0] = 1
+    y = Flanger(depth_ms=0.0, centre_delay_ms=1.0, mix=0.25, feedback=feedback, fs=FS)(x)
+    expected = torch.zeros_like(x)
+    expected[0] = 0.75
+    expected[48::48] = 0.25 * feedback ** torch.arange(99, dtype=torch.float64)
+    assert torch.allclose(y, expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("feedback", [-0.95, -0.3, 0.5, 0.95])
+def test_feedback_of_a_phaser_at_rest_is_the_allpass_in_a_loop(feedback):
+    x = torch.zeros(1 << 16, dtype=torch.float64)
+    x[0] = 1
+    phaser = Phaser(depth_octaves=0.0, centre_frequency=1000.0, stages=4, mix=1.0, feedback=feedback, fs=FS)
+    z = torch.exp(-1j * torch.linspace(0, math.pi, (1 << 15) + 1, dtype=torch.float64))
+    a = (math.tan(math.pi / 48) - 1) / (math.tan(math.pi / 48) + 1)
+    allpass = ((a + z) / (1 + a * z)) ** 4
+    assert torch.allclose(torch.fft.rfft(phaser(x)), allpass / (1 - feedback * allpass), atol=1e-9)
+
+
+@pytest.mark.parametrize("feedback", [-0.95, 0.95])
+@pytest.mark.parametrize("effect", [Chorus, Flanger, Phaser])
+def test_no_swing_makes_feedback_grow(effect, feedback, generator):
+    x = torch.randn(FS, generator=generator).repeat(4)
+    for rate in (1.0, 9.0, 99.0):  # whole numbers: each second is the one before
+        wide = {"depth_octaves": 6.0} if effect is Phaser else {"depth_ms": 2.5, "centre_delay_ms": 2.5}
+        y = effect(rate, mix=1.0, feedback=feedback, fs=FS, **wide)(x)
+        assert float(y[2 * FS :].abs().max()) < 1.5 * float(y[: 2 * FS].abs().max())
+
+
+def test_feedback_beyond_its_range_is_named():
+    with pytest.raises(ArgumentError, match=r"feedback must lie in \[-0.95, 0.95\], got 1"):
+        Chorus(feedback=1.0)
+
+
 def test_a_corner_stays_below_half_the_rate(generator):
     x = torch.randn(2, 4800, generator=generator)
     y = Phaser(10.0, depth_octaves=6.0, centre_frequency=20_000, fs=FS)(x)

@@ -106,7 +106,11 @@ CASES = {
     "magnitude": lambda g: (g.signal(),),
     "modulated_gain_forward": lambda g: (g.signal(), g.numbers([0, -1, -1], [0.5, 1, 1], 3), g.state()),
     "modulated_delay_forward": lambda g: (  # some delays begin below 2 samples, some end beyond what is kept
-        g.signal(), g.signal(time=40), g.numbers([0, 1, -20, 0], [0.5, 40, 20, 1], 4), g.state()),
+        g.signal(), g.numbers([0, 1, -20, 0], [0.5, 40, 20, 1], 4), g.state(), g.signal(time=40)),
+    "modulated_delay_forward with feedback": lambda g: (
+        g.signal(), g.numbers([0, 1, -20, 0, -0.95], [0.5, 40, 20, 1, 0.95], 5), g.state(), g.signal(time=40)),
+    "phaser_forward with feedback": lambda g: (
+        g.signal(), g.numbers([0, 0.001, 0, 0, -0.95], [0.01, 0.3, 3, 1, 0.95], 5), g.state(), g.state(lead=(5,))),
     "phaser_forward": lambda g: (
         g.signal(), g.numbers([0, 0.001, 0, 0], [0.01, 0.3, 3, 1], 4), g.state(), g.state(lead=(5,))),
     "resample_forward": lambda g: (g.signal(), torch.from_numpy(g.rng.uniform(-1, 1, (3, 4))), 2, 1, 3 * g.time // 2),

@@ -16,8 +16,9 @@ GAIN, DELAY, PHASER = (forms(f"{name}_forward") for name in ("modulated_gain", "
 KEPT, STAGES = 40, 5
 SIZES = [(), (1,), (17,), (3, 2)]
 TIMES = [1, 2, 17, 255, 256, 1025]
-LOW = {"gain": [0.0, -1.0, -1.0], "delay": [0.0, 1.0, -20.0, 0.0], "phaser": [0.0, 0.001, 0.0, 0.0]}
-HIGH = {"gain": [0.5, 1.0, 1.0], "delay": [0.5, 40.0, 20.0, 1.0], "phaser": [0.01, 0.3, 3.0, 1.0]}
+WIDTHS = [pytest.param(4, id="no feedback"), pytest.param(5, id="feedback")]
+LOW = {"gain": [0.0, -1.0, -1.0], "delay": [0.0, 1.0, -20.0, 0.0, -0.95], "phaser": [0.0, 0.001, 0.0, 0.0, -0.95]}
+HIGH = {"gain": [0.5, 1.0, 1.0], "delay": [0.5, 40.0, 20.0, 1.0, 0.95], "phaser": [0.01, 0.3, 3.0, 1.0, 0.95]}
 
 
 def settings(rng, kind, *own):
@@ -47,27 +48,31 @@ def phase_behind(turns, phase, count):
     return float(exact % 1)
 
 
-def delayed(past, x, delay):
-    """Catmull and Rom's spline in the powers of the way from the second sample to the third."""
-    heard = np.concatenate([past, x])
-    whole = np.ceil(delay).astype(int)
-    f = whole - delay
-    at = len(past) + np.arange(len(x)) - whole
-    a, b, c, d = (heard[at + k] for k in (-1, 0, 1, 2))
-    return b + f / 2 * (c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a)))
+def delayed(past, x, delay, feedback, dtype):
+    """Catmull and Rom's spline in the powers of the way from the second sample to the third; the line holds samples."""
+    line, late = np.concatenate([past, x]), np.empty_like(x)
+    narrow = np.float32 if dtype is torch.float32 else np.float64
+    for n, d in enumerate(delay):
+        whole = int(np.ceil(d))
+        f, at = whole - d, len(past) + n - whole
+        p, q, r, s = line[at - 1 : at + 3]
+        late[n] = q + f / 2 * (r - p + f * (2 * p - 5 * q + 4 * r - s + f * (3 * (q - r) + s - p)))
+        line[len(past) + n] = narrow(x[n] + feedback * late[n])
+    return late, line[len(x) :]
 
 
-def shifted(x, corner, state):
+def shifted(x, corner, state, feedback):
+    """The filters, one after the other, of an input that solves the loop's equation."""
     w = np.tan(np.longdouble(np.pi) * np.minimum(corner, 0.49))
-    a, after = (w - 1) / (w + 1), []
-    for s in state:
-        y = np.empty_like(x)
-        for n in range(len(x)):
-            y[n] = a[n] * x[n] + s
-            s = x[n] - a[n] * y[n]
-        x = y
-        after.append(s)
-    return x, after
+    a, state, wet = (w - 1) / (w + 1), list(state), np.empty_like(x)
+    for n in range(len(x)):
+        at_rest = sum(s * a[n] ** (len(state) - 1 - k) for k, s in enumerate(state))
+        u = (x[n] + feedback * at_rest) / (1 - feedback * a[n] ** len(state))
+        for k, s in enumerate(state):
+            y = a[n] * u + s
+            state[k], u = u - a[n] * y, y
+        wet[n] = u
+    return wet, state
 
 
 def same_phase(found, expected):
@@ -96,17 +101,20 @@ def test_gains_are_the_definition(rng, form, dtype, leading, time):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("leading", SIZES, ids=str)
 @pytest.mark.parametrize("time", TIMES)
-def test_delays_are_the_definition(rng, form, dtype, leading, time):
+@pytest.mark.parametrize("width", WIDTHS)
+def test_delays_are_the_definition(rng, form, dtype, leading, time, width):
     x, past, phase, _ = given(rng, leading, time, dtype)
-    of = settings(rng, "delay", *leading[-1:])
-    y, after = form(x, past, of, phase)
+    of = settings(rng, "delay", *leading[-1:])[..., :width]
+    y, after, line = form(x, of, phase, past)
     assert y.dtype == dtype
     assert y.shape == (*leading, time)
     channels = zip(*(rows(each, leading) for each in (x, past, of)), rows(phase, leading, 0), strict=True)
-    for i, (own, before, (turns, centre, depth, mix), start) in enumerate(channels):
+    for i, (own, before, (turns, centre, depth, mix, *loop), start) in enumerate(channels):
         delay = np.clip(centre + depth * sine(turns, start, time), 2, KEPT - 2)
-        expected = (1 - mix) * own + mix * delayed(before, own, delay)
-        assert deviation(y.reshape(-1, time)[i], expected) < bound(dtype)
+        late, left = delayed(before, own, delay, *(loop or [0]), dtype)
+        # Roundings of samples in the line return, each at most 0.95 times as loud.
+        assert deviation(y.reshape(-1, time)[i], (1 - mix) * own + mix * late) < (4 if loop else 1) * bound(dtype)
+        assert deviation(line.reshape(-1, KEPT)[i], left) < (4 if loop else 1) * bound(dtype)
         assert same_phase(after.flatten()[i], phase_behind(turns, start, time))
 
 
@@ -114,16 +122,17 @@ def test_delays_are_the_definition(rng, form, dtype, leading, time):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("leading", SIZES, ids=str)
 @pytest.mark.parametrize("time", [1, 17, 257])
-def test_phasers_are_the_definition(rng, form, dtype, leading, time):
+@pytest.mark.parametrize("width", WIDTHS)
+def test_phasers_are_the_definition(rng, form, dtype, leading, time, width):
     x, _, phase, state = given(rng, leading, time, dtype)
-    of = settings(rng, "phaser", *leading[-1:])
+    of = settings(rng, "phaser", *leading[-1:])[..., :width]
     y, after, left = form(x, of, phase, state)
     assert y.dtype == dtype
     assert y.shape == (*leading, time)
     channels = zip(rows(x, leading), rows(of, leading), rows(phase, leading, 0), strict=True)
-    for i, (own, (turns, centre, octaves, mix), start) in enumerate(channels):
+    for i, (own, (turns, centre, octaves, mix, *loop), start) in enumerate(channels):
         corner = centre * 2 ** (octaves * sine(turns, start, time))
-        wet, expected_left = shifted(own, corner, rows(state.reshape(STAGES, -1)[:, i], ()).ravel())
+        wet, expected_left = shifted(own, corner, rows(state.reshape(STAGES, -1)[:, i], ()).ravel(), *(loop or [0]))
         assert deviation(y.reshape(-1, time)[i], (1 - mix) * own + mix * wet) < bound(dtype)
         assert np.allclose(left.reshape(STAGES, -1)[:, i], np.array(expected_left, float), rtol=0, atol=1e-11)
         assert same_phase(after.flatten()[i], phase_behind(turns, start, time))
@@ -137,13 +146,13 @@ def test_rows_of_settings_broadcast_with_channels(rng, file):
     phase[:, :2] = phase[:, :1]
     for own in ((), (3,), (4, 1), (1, 1), (4, 3)):
         one, two, three = (settings(rng, kind, *own) for kind in ("gain", "delay", "phaser"))
-        together = [*gain(x, one, phase), *delay(x, past, two, phase), *phaser(x, three, phase, state)]
+        together = [*gain(x, one, phase), *delay(x, two, phase, past), *phaser(x, three, phase, state)]
         for i in range(4):
             for k in range(3):
                 a, b, c = (each.expand(4, 3, -1)[i, k] for each in (one, two, three))
                 apart = [
                     *gain(x[i, k], a, phase[i, k]),
-                    *delay(x[i, k], past[i, k], b, phase[i, k]),
+                    *delay(x[i, k], b, phase[i, k], past[i, k]),
                     *phaser(x[i, k], c, phase[i, k], state[:, i, k]),
                 ]
                 for whole, alone in zip(together[:-1], apart[:-1], strict=True):
@@ -154,9 +163,9 @@ def test_rows_of_settings_broadcast_with_channels(rng, file):
 def test_a_past_may_have_more_dimensions_than_the_signal(rng):
     x, past, phase, _ = given(rng, (3,), 100)
     of = settings(rng, "delay")
-    y, _ = _ops.modulated_delay_forward(x[0], past, of, phase)
+    y, _, _ = _ops.modulated_delay_forward(x[0], of, phase, past)
     for i in range(3):
-        assert torch.equal(y[i], _ops.modulated_delay_forward(x[0], past[i], of, phase[i])[0])
+        assert torch.equal(y[i], _ops.modulated_delay_forward(x[0], of, phase[i], past[i])[0])
 
 
 @pytest.mark.parametrize("form", GAIN)
@@ -169,13 +178,23 @@ def test_the_phase_of_a_long_signal_is_exact(form):
     assert same_phase(after, phase_behind(turns, 0.0, count))
 
 
+@pytest.mark.parametrize("form", DELAY)
+def test_no_feedback_is_a_feedback_of_0(rng, form):
+    x, past, phase, _ = given(rng, (2,), 700, torch.float32)
+    of = settings(rng, "delay")[:4]
+    for found, expected in zip(
+        form(x, torch.cat([of, of.new_zeros(1)]), phase, past), form(x, of, phase, past), strict=True
+    ):
+        assert torch.equal(found, expected)
+
+
 def test_what_is_not_finite_reaches_the_samples_that_hear_it(rng):
     x, past, phase, state = given(rng, (2,), 900)
     x = x.clone()
     x[0, 300] = torch.nan
     for y in (
         _ops.modulated_gain_forward(x, settings(rng, "gain"), phase)[0],
-        _ops.modulated_delay_forward(x, past, settings(rng, "delay"), phase)[0],
+        _ops.modulated_delay_forward(x, settings(rng, "delay")[:4], phase, past)[0],
     ):
         assert bool(y[0, 300].isnan())
         assert bool(y[0, :300].isfinite().all() and y[0, 300 + KEPT :].isfinite().all())
@@ -189,13 +208,14 @@ def test_what_is_not_finite_reaches_the_samples_that_hear_it(rng):
 
 
 @pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
-def test_derivatives_agree_with_differences(rng, check):
+@pytest.mark.parametrize("width", WIDTHS)
+def test_derivatives_agree_with_differences(rng, check, width):
     """Of delays that stay between two samples, where the spline bends smoothly."""
     x, past, phase, _ = (each.clone().requires_grad_() for each in given(rng, (2,), 6))
-    of = torch.tensor([0.11, 5.3, 1.1, 0.4], dtype=torch.float64, requires_grad=True)
+    of = torch.tensor([0.11, 5.3, 1.1, 0.4, 0.7][:width], dtype=torch.float64, requires_grad=True)
     options = {} if check is gradgradcheck else {"check_forward_ad": True}
     assert check(
-        lambda *given: _ops.modulated_delay_forward(*given)[0], (x, past, of, phase), fast_mode=True, **options
+        lambda *given: _ops.modulated_delay_forward(*given)[0], (x, of, phase, past), fast_mode=True, **options
     )
 
 
@@ -207,16 +227,16 @@ def test_misuse_is_named(rng):
     gain, delay, phaser = (settings(rng, kind) for kind in LOW)
     with pytest.raises(ArgumentTypeError, match=r"settings must be float64, got torch\.float32"):
         _ops.modulated_gain_forward(x, gain.float(), phase)
-    with pytest.raises(ArgumentError, match=r"settings must have the shape \(\.\.\., 3\), got \(4,\)"):
+    with pytest.raises(ArgumentError, match=r"settings must have the shape \(\.\.\., 3\), got \(5,\)"):
         _ops.modulated_gain_forward(x, delay, phase)
     with pytest.raises(ArgumentError, match="settings must be finite, got nan at index"):
         _ops.modulated_gain_forward(x, gain * torch.nan, phase)
     with pytest.raises(ArgumentError, match=r"phase must have the shape \(2,\)"):
         _ops.modulated_gain_forward(x, gain, phase[0])
     with pytest.raises(ArgumentError, match=r"past must hold at least 4 samples of torch\.float64 .* got \(2, 3\)"):
-        _ops.modulated_delay_forward(x, past[:, :3], delay, phase)
+        _ops.modulated_delay_forward(x, delay, phase, past[:, :3])
     with pytest.raises(ArgumentError, match=r"past must hold .* of torch\.float32"):
-        _ops.modulated_delay_forward(x, past.float(), delay, phase)
+        _ops.modulated_delay_forward(x, delay, phase, past.float())
     with pytest.raises(ArgumentError, match=r"state must have the shape \(stages >= 1, \.\.\.\), got \(0, 2\)"):
         _ops.phaser_forward(x, phaser, phase, state[:0])
     with pytest.raises(ArgumentError, match=r"state must have the shape \(5, 2\)"):

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
+import torchfx as fx
 from processors.cases import CASES, FS, as_type, drawn, is_special, noise
 from torchfx.catalogue import available
 from torchfx.errors import ArgumentError, ArgumentTypeError
@@ -155,4 +156,19 @@ def test_compiled_for_any_length_it_follows_what_is_assigned(name):
 def test_exported_it_does_the_same(name):
     module, x = CASES[name](0), noise(2, 64)
     program = torch.export.export(module, (x,))
+    assert torch.allclose(program.module()(x), module(x), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        fx.effect.Chorus(fs=FS), fx.effect.Flanger(feedback=0.5, fs=FS), fx.effect.Phaser(feedback=0.5, fs=FS),
+        fx.effect.Varispeed(1.1), fx.filter.Resample(FS // 3, fs=FS),
+    ],
+    ids=lambda module: type(module).__name__,
+)  # fmt: skip
+def test_exported_for_any_length_it_does_the_same(module):
+    lengths = ({1: torch.export.Dim("time", min=4000, max=1 << 24)},)
+    program = torch.export.export(module, (noise(2, 9000),), dynamic_shapes=lengths)
+    x = noise(2, 12_001)
     assert torch.allclose(program.module()(x), module(x), atol=1e-6)

@@ -528,21 +528,22 @@ def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor) -> tuple[
     return operators["modulated_gain_forward"](x, settings, phase)
 
 
-def modulated_delay_forward(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor]:
-    """Mix a signal with itself, delayed by a time that swings with an oscillator.
+def modulated_delay_forward(x: Tensor, settings: Tensor, phase: Tensor, past: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mix a signal with itself, delayed by a time that swings with an oscillator, with or without feedback.
 
     See `_ops/modulation/schema.py` for the formulas.
 
     Args:
         x: float32 or float64, (..., time).
-        past: like x, (..., kept): the samples before. The delay is at most kept - 2.
-        settings: float64, (..., 4): turns per sample, centre and depth of the delay in samples, mix.
+        past: like x, (..., kept): the samples in the delay before. The delay is at most kept - 2.
+        settings: float64, (..., 4) or (..., 5): turns per sample, centre and depth of the delay in samples, mix,
+            feedback.
         phase: as in `modulated_gain_forward`.
 
     Returns:
-        The output like x, and the phase behind the last sample.
+        The output like x, the phase behind the last sample, and the last `kept` samples in the delay.
     """
-    return operators["modulated_delay_forward"](x, past, settings, phase)
+    return operators["modulated_delay_forward"](x, settings, phase, past)
 
 
 def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -552,8 +553,8 @@ def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) ->
 
     Args:
         x: float32 or float64, (..., time).
-        settings: float64, (..., 4): turns per sample, the corner's centre in cycles per sample, how many octaves it
-            swings, mix.
+        settings: float64, (..., 4) or (..., 5): turns per sample, the corner's centre in cycles per sample, how many
+            octaves it swings, mix, feedback.
         phase: as in `modulated_gain_forward`.
         state: float64, (stages, ...): of each filter.
 

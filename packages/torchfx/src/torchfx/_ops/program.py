@@ -19,6 +19,8 @@ from torch import Tensor
 from torchfx._ops import native, splitting
 from torchfx._ops.checks import check_finite, check_stable
 from torchfx._ops.memory import HUGE, coefficient_rows, empty, packed, raise_for, signal_rows
+from torchfx._ops.modulation.cpu import complete
+from torchfx._ops.modulation.schema import DELAY, PHASER
 from torchfx._ops.observers import profiler_enabled
 from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import ArgumentError, ArgumentTypeError
@@ -376,12 +378,14 @@ class Program:
     def modulated_delay(self, source: int, settings: Tensor, phase: Tensor, past: Tensor) -> int:
         """Append a delay that swings; arguments are those of `_ops.modulated_delay_forward`."""
         kept = past.shape[-1]
-        return self._append("modulated_delay", source, **self._oscillators(settings), phase=phase, kept=kept, past=past)
+        oscillators = self._oscillators(complete(settings, DELAY))
+        return self._append("modulated_delay", source, **oscillators, phase=phase, kept=kept, past=past)
 
     def phaser(self, source: int, settings: Tensor, phase: Tensor, state: Tensor) -> int:
         """Append all-pass filters whose corner swings; arguments are those of `_ops.phaser_forward`."""
         stages = state.shape[0]
-        return self._append("phaser", source, **self._oscillators(settings), phase=phase, stages=stages, state=state)
+        oscillators = self._oscillators(complete(settings, PHASER))
+        return self._append("phaser", source, **oscillators, phase=phase, stages=stages, state=state)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""

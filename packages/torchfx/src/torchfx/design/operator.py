@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Coefficients = npt.NDArray[np.float64]
+
+# `register_fake` asks `inspect` for the module that calls it. Without this entry in its cache, it looks through all
+# modules that are loaded, in 6 ms of the import's 48.
+inspect.modulesbyfile[inspect.getabsfile(sys.modules[__name__])] = __name__
 
 
 def design_operator(

@@ -11,11 +11,12 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx._ops.modulation.schema import LEAST
 from torchfx.core.processor import Processor
-from torchfx.effect.modulation import exact
+from torchfx.effect.modulation import exact, loop
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, milliseconds, number, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import columns, is_readable, latest
+from torchfx.plan.handover import Handover, kept
+from torchfx.tensors import columns, is_readable
 
 __all__ = ["Chorus", "Flanger", "Vibrato"]
 
@@ -26,8 +27,9 @@ LONGEST_MS = 100.0
 class Chorus(Processor):
     """Double a voice with one that is late by a swinging time, and so a little out of tune.
 
-    y(t) = (1 - mix) x(t) + mix x(t - d(t)), d(t) = centre_delay_ms + depth_ms sin(2 pi rate_hz t), at least 2 samples.
-    Between samples, the signal is interpolated by Catmull-Rom cubics.
+    y(t) = (1 - mix) x(t) + mix v(t), v(t) = w(t - d(t)), w(t) = x(t) + feedback v(t),
+    d(t) = centre_delay_ms + depth_ms sin(2 pi rate_hz t), at least 2 samples. Between samples, w is interpolated by
+    Catmull-Rom cubics.
 
     Examples:
         >>> import torch
@@ -40,6 +42,12 @@ class Chorus(Processor):
     depth_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
     centre_delay_ms: Value = milliseconds(default=7.0, high=50.0, draws=(0.1, 0.2), doc="its middle")
     mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the delayed one alone")
+    feedback: Value = number(
+        default=0.0,
+        low=-0.95,
+        high=0.95,
+        doc="how much of the delayed signal goes in again; below 0 with its sign changed",
+    )
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
@@ -55,7 +63,7 @@ class Chorus(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return silence for past input, and the phase 0."""
+        """Return silence in the delay, and the phase 0."""
         leading, kept = self.output_shape(shape), math.ceil(LONGEST_MS / 1000 * rate) + LEAST
         return (
             torch.zeros(*leading, kept, dtype=dtype, device=device),
@@ -65,8 +73,8 @@ class Chorus(Processor):
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Delay the next block."""
         past, phase = state
-        y, after = _ops.modulated_delay_forward(x, past, self._settings(rate, x.device), phase)
-        return y, (latest(past, x), after)
+        y, phase, past = _ops.modulated_delay_forward(x, self._settings(rate, x.device), phase, past)
+        return y, (past, phase)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append the delay, where nothing in it is learned."""
@@ -76,16 +84,31 @@ class Chorus(Processor):
         found: int = program.modulated_delay(source, settings, phase, past)
         return found
 
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return all that it holds where the same goes into the delay as before, else the phase alone.
+
+        What another loop left there does not go on in this one without a jump, which would come back again and again.
+        """
+        handover = kept(old, new, rate)
+        own, was = (each._settings(rate, torch.device("cpu")) for each in (self, before))
+        mix = 3
+        alike = own.shape == was.shape and torch.equal(own[..., :mix], was[..., :mix])
+        alike = alike and torch.equal(own[..., mix + 1 :], was[..., mix + 1 :])
+        if alike or own.shape[-1] == was.shape[-1] == mix + 1:
+            return handover
+        return Handover((None, *handover.moves[1:]), rises=True)
+
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         centre, depth = (exact(each) * (rate / 1000) for each in (self.centre_delay_ms, self.depth_ms))
-        return columns((exact(self.rate_hz) / rate, centre, depth, self.mix), device)
+        return columns((exact(self.rate_hz) / rate, centre, depth, self.mix, *loop(self.feedback)), device)
 
 
 class Flanger(Chorus):
     """Sweep a comb of notches through a signal: a chorus whose delay is so short that both sound as one.
 
-    y(t) = (1 - mix) x(t) + mix x(t - d(t)), d(t) = centre_delay_ms + depth_ms sin(2 pi rate_hz t), at least 2 samples.
-    While the delay is d, the notches lie at (k + 1/2) / d.
+    y(t) = (1 - mix) x(t) + mix v(t), v(t) = w(t - d(t)), w(t) = x(t) + feedback v(t),
+    d(t) = centre_delay_ms + depth_ms sin(2 pi rate_hz t), at least 2 samples. While the delay is d and there is no
+    feedback, the notches lie at (k + 1/2) / d. Feedback above 0 makes peaks at k / d, below 0 at (k + 1/2) / d.
 
     Examples:
         >>> import torch
@@ -111,6 +134,7 @@ class Vibrato(Chorus):
     """
 
     mix = 1.0
+    feedback = 0.0
     rate_hz: Value = number(default=5.0, low=0.0, high=100.0, unit="Hz", doc="how often the delay swings")
     depth_ms: Value = milliseconds(default=1.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
     centre_delay_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.1, 0.2), doc="its middle")

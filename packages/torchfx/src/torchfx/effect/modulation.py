@@ -14,7 +14,7 @@ from torchfx.parameters import Value, frequency, number, sample_rate
 from torchfx.plan import State
 from torchfx.tensors import columns
 
-__all__ = ["RingModulation", "Tremolo", "exact"]
+__all__ = ["RingModulation", "Tremolo", "exact", "loop"]
 
 
 class GainModulation(Processor):
@@ -91,6 +91,11 @@ class RingModulation(GainModulation):
     def oscillator(self) -> tuple[Value, Value, Value]:
         """Return the sine alone."""
         return self.carrier, 0.0, 1.0
+
+
+def loop(feedback: Value) -> tuple[Value, ...]:
+    """Return the feedback as the operators take it: none where it is the number 0."""
+    return (feedback,) if isinstance(feedback, Tensor) or feedback != 0 else ()
 
 
 def exact(value: Value) -> Value:

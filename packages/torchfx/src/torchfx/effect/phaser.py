@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.effect.modulation import exact
+from torchfx.effect.modulation import exact, loop
 from torchfx.parameters import Value, count, frequency, number, sample_rate
 from torchfx.plan import State
 from torchfx.tensors import columns
@@ -22,7 +22,8 @@ class Phaser(Processor):
 
     Each of the `stages` is (a + 1/z) / (1 + a/z), a = (tan(pi f / fs) - 1) / (tan(pi f / fs) + 1), which shifts its
     corner f by -90 degrees; f = centre_frequency 2^(depth_octaves sin(2 pi rate_hz t)), at most 0.49 fs. Two stages
-    make a notch, where `mix` is 0.5.
+    make a notch, where `mix` is 0.5. The filters' input is x + feedback v, v being their output, without a delay in the
+    loop. With feedback above 0, v has peaks of 1 / (1 - feedback) where it is in phase with x.
 
     Source: J. O. Smith, Physical Audio Signal Processing, "Phasing with First-Order Allpass Filters".
 
@@ -37,6 +38,12 @@ class Phaser(Processor):
     centre_frequency: Value = frequency(default=1300.0, doc="the corner's middle")
     stages: int = count(default=6, high=24, draws=(1, 4), doc="how many all-pass filters")
     mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the shifted one alone")
+    feedback: Value = number(
+        default=0.0,
+        low=-0.95,
+        high=0.95,
+        doc="how much of the shifted signal goes in again; below 0 with its sign changed",
+    )
     fs: float | None = sample_rate(default=None)
 
     def init_state(
@@ -65,4 +72,4 @@ class Phaser(Processor):
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         turns, centre = (exact(each) / rate for each in (self.rate_hz, self.centre_frequency))
-        return columns((turns, centre, self.depth_octaves, self.mix), device)
+        return columns((turns, centre, self.depth_octaves, self.mix, *loop(self.feedback)), device)

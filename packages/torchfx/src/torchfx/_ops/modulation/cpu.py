@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.checks import check_finite
 from torchfx._ops.memory import coefficient_rows, packed, pass_on, raise_for, signal_rows
+from torchfx._ops.modulation.schema import DELAY, PHASER
 
 why_missing = native.why_missing
 
@@ -27,19 +30,26 @@ def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor, y: Tensor
     _check("modulated_gain_forward", status, settings)
 
 
-def modulated_delay_forward(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor, y: Tensor, after: Tensor) -> None:
+def modulated_delay_forward(
+    x: Tensor, settings: Tensor, phase: Tensor, past: Tensor, y: Tensor, phase_after: Tensor, after: Tensor
+) -> None:
     """Run oscillator, interpolation and mix in one pass."""
     if y.numel() == 0:
-        pass_on(phase, after)
+        pass_on(phase, phase_after)
+        pass_on(past, after)
         return
     *leading, time = y.shape
-    signal, rows, phase = signal_rows(x, leading), coefficient_rows(settings, 1, leading), packed(phase)
+    signal, rows, phase = (
+        signal_rows(x, leading),
+        coefficient_rows(complete(settings, DELAY), 1, leading),
+        packed(phase),
+    )
     past = packed(past.expand(*leading, past.shape[-1]))
     pack, run = native.call["modulated_delay_forward"]
     status = run(pack(
-        x.dtype is torch.float64, signal.tensor.data_ptr(), *signal[1:], past.data_ptr(), past.shape[-1],
-        y.data_ptr(), time, y.numel() // time, time,
-        rows.tensor.data_ptr(), *rows[1:], phase.data_ptr(), after.data_ptr(), torch.get_num_threads(),
+        x.dtype is torch.float64, signal.tensor.data_ptr(), *signal[1:], past.data_ptr(), after.data_ptr(),
+        past.shape[-1], y.data_ptr(), time, y.numel() // time, time,
+        rows.tensor.data_ptr(), *rows[1:], phase.data_ptr(), phase_after.data_ptr(), torch.get_num_threads(),
     ))  # fmt: skip
     _check("modulated_delay_forward", status, settings)
 
@@ -53,7 +63,7 @@ def phaser_forward(
         pass_on(state, after)
         return
     *leading, time = y.shape
-    signal, rows = signal_rows(x, leading), coefficient_rows(settings, 1, leading)
+    signal, rows = signal_rows(x, leading), coefficient_rows(complete(settings, PHASER), 1, leading)
     phase, state = packed(phase), packed(state)
     pack, run = native.call["phaser_forward"]
     status = run(pack(
@@ -63,6 +73,12 @@ def phaser_forward(
         state.data_ptr(), after.data_ptr(), torch.get_num_threads(),
     ))  # fmt: skip
     _check("phaser_forward", status, settings)
+
+
+def complete(settings: Tensor, names: Sequence[str]) -> Tensor:
+    """Return settings with a feedback of 0 where there is none."""
+    lacking = len(names) - settings.shape[-1]
+    return torch.nn.functional.pad(settings, (0, 1)) if lacking else settings
 
 
 def _check(name: str, status: int, settings: Tensor) -> None:

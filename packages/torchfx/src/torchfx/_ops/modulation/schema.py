@@ -1,14 +1,16 @@
 """Schemas and checks of what swings with an oscillator s[n] = sin(2 pi (phase + turns n)).
 
     gain      y[n] = x[n] (middle + depth s[n])
-    delay     y[n] = (1 - mix) x[n] + mix x(n - d), d = centre + depth s[n] samples
-    phaser    y = (1 - mix) x + mix v, v = x behind all-pass filters (a + 1/z) / (1 + a/z),
+    delay     y[n] = (1 - mix) x[n] + mix v[n], v[n] = w(n - d), w[n] = x[n] + feedback v[n],
+              d = centre + depth s[n] samples
+    phaser    y = (1 - mix) x + mix v, v = x + feedback v behind all-pass filters (a + 1/z) / (1 + a/z),
               a = (w - 1) / (w + 1), w = tan(pi f), f = centre 2^(octaves s[n]) cycles per sample, at most `HIGHEST`
 
-Settings are float64 (..., 3) or (..., 4), `GAIN`, `DELAY` and `PHASER`; leading dimensions broadcast with the signal's.
-Phases are float64 (...), in turns. A delay is at least `LEAST` samples, at most as many less than `past` (..., kept)
-holds; between samples, the signal is interpolated by Catmull-Rom cubics (E. Catmull, R. Rom, A Class of Local
-Interpolating Splines, 1974). The filters' state is float64 (stages, ...): s' of y = a x + s', s' = x - a y.
+Settings are float64 (..., n), `GAIN`, `DELAY` or `PHASER`; leading dimensions broadcast with the signal's. Without the
+last of a delay's or a phaser's, the feedback, there is none: derivatives then need no loop over the samples.
+Phases are float64 (...), in turns. `past` (..., kept) is what w was before. A delay is at least `LEAST` samples, at
+most as many less than kept; between samples, w is interpolated by Catmull-Rom cubics (E. Catmull, R. Rom, A Class of
+Local Interpolating Splines, 1974). The filters' state is float64 (stages, ...): s' of y = a x + s', s' = x - a y.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from torchfx.errors import ArgumentError
 __all__ = ["DELAY", "GAIN", "HIGHEST", "LEAST", "OPERATORS", "PHASER"]
 
 GAIN = ("turns", "middle", "depth")
-DELAY = ("turns", "centre", "depth", "mix")
-PHASER = ("turns", "centre", "octaves", "mix")
+DELAY = ("turns", "centre", "depth", "mix", "feedback")
+PHASER = ("turns", "centre", "octaves", "mix", "feedback")
 
 LEAST = 2
 """Samples of delay that the interpolation takes."""
@@ -43,8 +45,8 @@ def gain_shapes(x: Tensor, settings: Tensor, phase: Tensor) -> Shapes:
     return _shapes(x, settings, phase, GAIN, x)
 
 
-def delay_shapes(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor) -> Shapes:
-    """Return shapes and dtypes of output and phase after."""
+def delay_shapes(x: Tensor, settings: Tensor, phase: Tensor, past: Tensor) -> Shapes:
+    """Return shapes and dtypes of output, phase and past after."""
     check_signal(x)
     if past.shape[-1:].numel() < 2 * LEAST or past.dim() == 0 or past.dtype is not x.dtype or past.device != x.device:
         raise ArgumentError(
@@ -52,7 +54,8 @@ def delay_shapes(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor) -> Sh
             f"got {tuple(past.shape)} of {past.dtype} on {past.device}"
         )
     both = broadcast_shapes(x=x.shape[:-1], past=past.shape[:-1])
-    return _shapes(x, settings, phase, DELAY, x.expand(*both, x.shape[-1]))
+    y, after = _shapes(x, settings, phase, DELAY, x.expand(*both, x.shape[-1]))
+    return y, after, ((*y[0][:-1], past.shape[-1]), x.dtype)
 
 
 def phaser_shapes(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) -> Shapes:
@@ -67,7 +70,8 @@ def phaser_shapes(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) -> 
 
 def _shapes(x: Tensor, settings: Tensor, phase: Tensor, names: Sequence[str], heard: Tensor) -> Shapes:
     check_signal(x)
-    check_coefficients("settings", settings, f"(..., {len(names)})", (len(names),), x)
+    width = len(names) - (names[-1] == "feedback" and settings.shape[-1:] == (len(names) - 1,))
+    check_coefficients("settings", settings, f"(..., {len(names)})", (width,), x)
     leading = leading_dimensions("settings", settings, 1, heard)
     check_state(phase, leading, x, "phase")
     return ((*leading, x.shape[-1]), x.dtype), (leading, torch.float64)
@@ -81,9 +85,10 @@ OPERATORS = (
         gain_shapes,
     ),
     Operator(
-        "modulated_delay_forward(Tensor x, Tensor past, Tensor settings, Tensor phase) -> (Tensor y, Tensor after)",
-        {"x": SIGNAL, "past": SIGNAL, "settings": ROW, "phase": PHASE},
-        (RESULT, PHASE),
+        "modulated_delay_forward(Tensor x, Tensor settings, Tensor phase, Tensor past)"
+        " -> (Tensor y, Tensor phase_after, Tensor after)",
+        {"x": SIGNAL, "settings": ROW, "phase": PHASE, "past": SIGNAL},
+        (RESULT, PHASE, RESULT),
         delay_shapes,
     ),
     Operator(

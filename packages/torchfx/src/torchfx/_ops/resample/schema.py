@@ -36,7 +36,7 @@ def shapes(x: Tensor, taps: Tensor, down: int, origin: int, length: int) -> Shap
 
 OPERATORS = (
     Operator(
-        "resample_forward(Tensor x, Tensor taps, int down, int origin, int length) -> Tensor",
+        "resample_forward(Tensor x, Tensor taps, int down, int origin, SymInt length) -> Tensor",
         {"x": Operand(1), "taps": Operand(2)},
         (Operand(1, exact=True),),
         shapes,
