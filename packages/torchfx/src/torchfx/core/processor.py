@@ -116,7 +116,7 @@ class Processor(Responses, Declared):
     """The same, but for a `forward` written on top: what calling `super().forward` in there means."""
 
     has_whole: ClassVar[bool] = False
-    """Whether a class defines `whole`."""
+    """Whether a class defines `whole` for every signal."""
 
     in_pieces: ClassVar[Any] = None
     """What `forward` does, for a signal too long for memory, where a class writes it."""
