@@ -55,7 +55,17 @@ def _doubling_scan(scan, inputs):
     return values
 
 
-def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
+def elementwise(kernel, *arrays, results):
+    """Return what a kernel of two_float_kernels.py finds: so many arrays like the first."""
+    import torch
+
+    kernels = import_module("two_float_kernels")
+    found = [torch.from_numpy(np.full_like(arrays[0], np.nan)) for _ in range(results)]
+    getattr(kernels, kernel)[(1,)](*map(torch.from_numpy, arrays), *found, N=len(arrays[0]))
+    return [each.numpy() for each in found]
+
+
+def run(name, arguments, lanes=4, log_t=2, processors=132, pairs=False, **constants):
     """Return the results of an operator, and how often the kernel did float64 arithmetic, by kind.
 
     Args:
@@ -63,6 +73,7 @@ def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
         arguments: its arguments.
         lanes, log_t: a tile is `lanes` times 2^log_t samples.
         processors: how many multiprocessors to share the work among.
+        pairs: whether the chip is one with few float64 units.
         constants: of the operator's `triton.py`, to be replaced.
     """
     import triton.language as tl
@@ -74,6 +85,8 @@ def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
     module = import_module(f"{declared(name)[0]}.triton")
     triton_launch.INTERPRETED = (processors, lanes)
     triton_launch.device_properties.cache_clear()
+    triton_launch.INTERPRETED_FLOAT64_IS_SLOW = pairs
+    triton_launch.float64_is_slow.cache_clear()
     constants |= {"LOG_T": {4: log_t, 8: log_t}} if hasattr(module, "LOG_T") else {}
     before = {key: getattr(module, key) for key in constants}
     for key, value in constants.items():

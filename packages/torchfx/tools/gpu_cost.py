@@ -36,7 +36,7 @@ from torchfx._ops.fir import kernels as fir_kernels
 from torchfx._ops.fir import triton as fir
 from torchfx._ops.sos import kernels
 from torchfx._ops.sos import triton as sos
-from torchfx._ops.triton_launch import OPTIONS
+from torchfx._ops.triton_launch import FAST_FLOAT64, OPTIONS
 
 BIN = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 
@@ -206,7 +206,7 @@ def operation(instruction: str) -> str:
 def loops(sass: str) -> list[Counter[str]]:
     """Return the instructions of the loop over tiles and of the loops over sections in it.
 
-    The latter are those with the most float64 arithmetic: one, or two in an adjoint that runs the cascade once more.
+    The latter are those with the most arithmetic: one, or two in an adjoint that runs the cascade once more.
     The former is the smallest one around them that stores samples. Where a branch offers two ways, the shorter is
     counted: the longer one is the state after a last, partial tile, or a division's slow way.
     """
@@ -227,8 +227,8 @@ def loops(sass: str) -> list[Counter[str]]:
         return Counter(operation(lines[i]) for i in kept)
 
     innermost = {s: of(s) for s in found if not any(s != t and s[0] <= t[0] and t[1] <= s[1] for t in found)}
-    most = max(counts["DFMA"] for counts in innermost.values())
-    sections = [s for s, counts in innermost.items() if counts["DFMA"] > most / 3]
+    fused = {s: counts["DFMA"] + counts["FFMA"] for s, counts in innermost.items()}
+    sections = [s for s, count in fused.items() if count > max(fused.values()) / 3]
     first, last = min(s[0] for s in sections), max(s[1] for s in sections)
     around = [s for s in found if s[0] < first and last < s[1]]
     tile = min((s for s in around if any("STG" in lines[i] for i in range(*s))), key=lambda s: s[1] - s[0])
@@ -306,22 +306,28 @@ def cascade_code(name: str, sections: int, dtype: str = "fp32", gradients: bool 
     """Return the kernel of a long signal through a cascade, or of all gradients of one, for one of `CHIPS`."""
     target = GPUTarget("cuda", CHIPS[name].arch, 32)
     kernel, constant = (kernels.adjoint, "OF_SECTIONS") if gradients else (kernels.chunked, "HAS_CHECKPOINTS")
-    options = constants(sections, dtype == "fp64") | {"HAS_STATE": False, constant: gradients}
-    return disassembled(compiled(kernel, target, dtype, **options))
+    options = constants(sections, dtype == "fp64", pairs=_in_pairs(name, dtype))
+    return disassembled(compiled(kernel, target, dtype, **options | {"HAS_STATE": False, constant: gradients}))
 
 
 def cascade(name: str, sections: int, dtype: str = "fp32", gradients: bool = False) -> Cost:
     """Return what a sample of a long signal costs in the cascade's kernel, or in its gradients', on one of `CHIPS`."""
     code = cascade_code(name, sections, dtype, gradients)
     size = 8 if dtype == "fp64" else 4
-    return cost(name, code, sections, size, 1 << sos.LOG_T[size], signals=3 if gradients else 2)
+    held = sos.LOG_T[8 if _in_pairs(name, dtype) else size]
+    return cost(name, code, sections, size, 1 << held, signals=3 if gradients else 2)
 
 
-def constants(sections: int, double: bool, lanes: int = 32) -> dict[str, int]:
+def _in_pairs(name: str, dtype: str) -> bool:
+    """Return whether a chip computes in pairs of float32 (`_ops/two_float.py`)."""
+    return dtype == "fp32" and divmod(CHIPS[name].arch, 10) not in FAST_FLOAT64
+
+
+def constants(sections: int, double: bool, lanes: int = 32, pairs: bool = False) -> dict[str, int]:
     """Return the constants that the launch of a long signal gives both kernels."""
     return {
         "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
-        "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True,
+        "LOG_T": sos.LOG_T[8 if double or pairs else 4], "SHIFTED": double or pairs, "PAIRS": pairs, "HAS_STATE": True,
     }  # fmt: skip
 
 
@@ -350,7 +356,8 @@ def main() -> int:
         else f"{chosen.taps} taps, fp32"
     )
     table = Table(title=f"{what}: bounds per sample, from machine code and data sheets")
-    units = ["float64" if chosen.taps is None else "tensor", "conversion", "exchange", "integer", "issue"]
+    units = ["float32", "float64"] if chosen.taps is None else ["tensor"]
+    units += ["conversion", "exchange", "integer", "issue"]
     for column in ("chip", "registers", "warps", *units, "slowest, ps", "copy, ps", "ratio"):
         table.add_column(column, justify="left" if column == "chip" else "right")
     for row in rows:

@@ -54,7 +54,7 @@ def gpu(monkeypatch):
     """Return what the entry point calls for CUDA tensors, and the kernel it launches."""
     arguments = [f"argument{i}" for i in range(19)]
     kernel = Kernel(
-        *arguments, "N", "LANES", "LOG_LANES", "LOG_T", "SHIFTED", "HAS_STATE", "HAS_CHECKPOINTS"
+        *arguments, "N", "LANES", "LOG_LANES", "LOG_T", "SHIFTED", "PAIRS", "HAS_STATE", "HAS_CHECKPOINTS"
     )  # fmt: skip
     kernels = SimpleNamespace(TABLE=SimpleNamespace(value=32), chunked=kernel)
     monkeypatch.setattr(triton_launch, "kernels", lambda package: kernels)

@@ -18,6 +18,7 @@ __all__ = [
     "OPTIONS",
     "KernelError",
     "device_properties",
+    "float64_is_slow",
     "kernels",
     "launch",
     "processors",
@@ -45,6 +46,12 @@ Triton, which asks each argument whether a kernel of its own was compiled for it
 
 INTERPRETED = (132, 32)
 """Multiprocessors and lanes of a warp that CPU tensors, which only Triton's interpreter takes, are cut for."""
+
+INTERPRETED_FLOAT64_IS_SLOW = False
+
+FAST_FLOAT64 = {(6, 0), (7, 0), (7, 2), (8, 0), (9, 0), (10, 0)}
+"""Compute capabilities with float64 at 1/2 of the rate of float32; all others have 1/32 or 1/64. Source: NVIDIA, CUDA
+C++ Programming Guide, "Throughput of native arithmetic instructions"."""
 
 
 class KernelError(RuntimeError):
@@ -127,3 +134,11 @@ def device_properties(device: torch.device) -> tuple[int, int]:
         return INTERPRETED
     found = torch.cuda.get_device_properties(device)
     return found.multi_processor_count, found.warp_size
+
+
+@cache
+def float64_is_slow(device: torch.device) -> bool:
+    """Return whether a device computes in float64 at 1/32 of its float32 rate or slower, as consumers' chips do."""
+    if device.type != "cuda":
+        return INTERPRETED_FLOAT64_IS_SLOW
+    return torch.version.hip is None and torch.cuda.get_device_capability(device) not in FAST_FLOAT64

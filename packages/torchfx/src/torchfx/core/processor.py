@@ -120,7 +120,7 @@ class Processor(Responses, Declared):
     """What comes in and goes out: "samples" (..., time) or "features" (..., bins, frames); see `Feature`."""
 
     has_whole: ClassVar[bool] = False
-    """Whether a class defines `whole`."""
+    """Whether a class defines `whole` for every signal."""
 
     in_pieces: ClassVar[Any] = None
     """What `forward` does, for a signal too long for memory, where a class writes it."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
+from torchfx.effect import frequency_sampling
 from torchfx.plan import Handover, State
 from torchfx.plan.handover import Move, kept_lines
 from torchfx.tensors import settings_on
@@ -43,6 +44,11 @@ class DelayNetwork(Processor):
     """Whether each channel goes through a network of its own, with one input and one output. Parameters broadcast with
     channels then, too."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Say that `whole` doesn't take every signal."""
+        super().__init_subclass__(**options)
+        cls.has_whole = False
+
     @abstractmethod
     def network(self, channels: int, rate: Any) -> Network:
         """Return the network for so many channels; leading dimensions are the parameters'."""
@@ -71,11 +77,20 @@ class DelayNetwork(Processor):
         """Process the next block."""
         shape = tuple(x.shape[:-1])
         delays, system, sos = self.network(self._channels(shape), rate)
-        heard = x.unsqueeze(-2) if self.channels_apart or not shape else x
         sections = None if sos is None else settings_on(sos, x.device)
         lines, filters = (*state, None)[:2]
-        y, *after = _ops.delay_network_forward(heard, delays, settings_on(system, x.device), sections, lines, filters)
+        y, *after = _ops.delay_network_forward(
+            self._inputs(x), delays, settings_on(system, x.device), sections, lines, filters
+        )
         return y.reshape(*self.output_shape(shape), x.shape[-1]), tuple(after[: len(state)])
+
+    def whole(self, x: Tensor, rate: Any) -> Tensor | None:
+        """Return a long signal's result on a GPU, where its recursion would keep one multiprocessor busy; else None."""
+        if not frequency_sampling.takes(x):
+            return None
+        shape = tuple(x.shape[:-1])
+        y = frequency_sampling.from_rest(self._inputs(x), *self.network(self._channels(shape), rate))
+        return y.reshape(*self.output_shape(shape), x.shape[-1])
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append the network, where it keeps the number of channels and nothing in it is learned."""
@@ -98,6 +113,10 @@ class DelayNetwork(Processor):
         if _write_alike(was, own):
             return Handover(tuple(Move(i) for i in range(len(new))))
         return Handover((kept_lines(0, was.delays, own.delays, rate), *(None,) * (len(new) - 1)), rises=True)
+
+    def _inputs(self, x: Tensor) -> Tensor:
+        """Return a signal with a dimension of inputs."""
+        return x.unsqueeze(-2) if self.channels_apart or x.dim() == 1 else x
 
     def _channels(self, shape: tuple[int, ...]) -> int:
         return 1 if self.channels_apart or not shape else shape[-1]

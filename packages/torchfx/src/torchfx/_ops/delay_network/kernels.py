@@ -113,7 +113,7 @@ def network(
         tl.store(lines_after + ring[:, None] + place, given, mask=mask)
     for i in range(sections):
         each = tl.minimum(line, count - 1) * sections + i
-        tabulate(table + TABLE * each, sos + 6 * each, LOG_RUN, LOG_T, SHIFTED)
+        tabulate(table + TABLE * each, sos + 6 * each, 1.0, LOG_RUN, LOG_T, SHIFTED)
     tl.debug_barrier()
 
     for now in range(0, time, block):

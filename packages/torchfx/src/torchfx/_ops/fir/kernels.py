@@ -172,7 +172,7 @@ def tile(x, start, length, time_stride, ROWS: tl.constexpr, COLUMNS: tl.constexp
     """Load neighbouring samples as a matrix, row after row; 0 beyond the signal."""
     offset = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     x += start * time_stride + offset * time_stride
-    if start + ROWS * COLUMNS <= length:  # noqa: SIM108 - without a mask, four samples are one load
+    if start + ROWS * COLUMNS <= length:  # without a mask, four samples are one load
         samples = tl.load(x)
     else:
         samples = tl.load(x, mask=start + offset < length, other=0.0)

@@ -17,7 +17,10 @@ the host needs no coefficient. A filter that hardly forgets makes chunks longer,
 
 `sequential` is for many short signals: a lane is a channel, and nothing is scanned.
 
-Products are fused where `tl.fma` says so and nowhere else: kernels are compiled with `enable_fp_fusion=False`.
+With PAIRS, the arithmetic is that of pairs of float32 (two_float.py), for chips with few float64 units; the sections
+are shifted then, too. Tables, states and checkpoints in memory are float64 or the same 64 bits.
+
+Products are fused where `fma` says so and nowhere else: kernels are compiled with `enable_fp_fusion=False`.
 """
 
 from __future__ import annotations
@@ -26,11 +29,32 @@ import triton
 import triton.language as tl
 
 from torchfx._ops.kernels import lanes_of, tile_of, widened
+from torchfx._ops.sos.chunks import chunk_of, exponents, power_of_two
+from torchfx._ops.two_float import (
+    add,
+    double,
+    fma,
+    from_samples,
+    loaded,
+    masked_load,
+    mul,
+    number,
+    numbers,
+    packed,
+    rough_add,
+    rough_fma,
+    samples,
+    select,
+    signed,
+    taken,
+    zeros_like,
+)
 
 __all__ = ["TABLE", "adjoint", "chunked", "sequential"]
 
 TABLE = tl.constexpr(32)
-"""Numbers of a section in the table: those of `section`, and from 8 on the powers of its matrix, 4 for each level."""
+"""Numbers of a section in the table: those of `section`, at 6 what the adjoint's states are multiplied by and at 7 its
+inverse, and from 8 on the powers of its matrix, 4 for each level."""
 
 
 @triton.jit
@@ -64,24 +88,26 @@ def step(x, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.cons
     The adjoint's step is w' = A^T w + C^T x, y = B^T w + b0 x, where C = [1, 0].
     """
     if ADJOINT:
-        y = tl.fma(g1, w1, tl.fma(g0, w2, b0 * x))
+        y = rough_fma(g1, w1, rough_fma(g0, w2, mul(b0, x)))
         to2 = w1
         if SHIFTED:
-            to2 = tl.fma(k, w2, to2)
-        return y, tl.fma(m, w1, tl.fma(p, w2, x)), to2
-    to2 = g0 * x
+            to2 = add(signed(k, w2), w1)
+        return y, fma(m, w1, rough_fma(p, w2, x)), to2
     if SHIFTED:
-        to2 = tl.fma(k, w2, to2)
-    return tl.fma(b0, x, w1), tl.fma(m, w1, tl.fma(g1, x, w2)), tl.fma(p, w1, to2)
+        to2 = rough_fma(g0, x, signed(k, w2))
+    else:
+        to2 = mul(g0, x)
+    return rough_fma(b0, x, w1), fma(m, w1, rough_fma(g1, x, w2)), fma(p, w1, to2)
 
 
 @triton.jit
 def decay(y, w1, w2, k, m, p, SHIFTED: tl.constexpr):
     """Return an output plus what a state gives to it without input, and the state after."""
-    to2 = p * w1
     if SHIFTED:
-        to2 = tl.fma(k, w2, to2)
-    return y + w1, tl.fma(m, w1, w2), to2
+        to2 = fma(p, w1, signed(k, w2))
+    else:
+        to2 = mul(p, w1)
+    return rough_add(y, w1), fma(m, w1, w2), to2
 
 
 @triton.jit
@@ -98,7 +124,7 @@ def output(columns, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT:
 def from_rest(columns, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr):
     """Run the lanes' samples from rest. Return output and states after."""
     x = columns[0]
-    out, w1, w2 = (b0 * x,), g1 * x, g0 * x
+    out, w1, w2 = (mul(b0, x),), mul(g1, x), mul(g0, x)
     for j in tl.static_range(1, len(columns)):
         y, w1, w2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, False)
         out = out + (y,)
@@ -129,27 +155,29 @@ def ended(columns, left):
     """Return columns with zeros behind each lane's first `left` samples."""
     found = ()
     for j in tl.static_range(len(columns)):
-        found = found + (tl.where(j < left, columns[j], 0.0),)
+        found = found + (select(j < left, columns[j], zeros_like(columns[j])),)
     return found
 
 
 @triton.jit
-def continued(columns, left, s1, s2, k, m):
+def continued(columns, left, s1, s2, k, m, PAIRS: tl.constexpr):
     """Return turned columns with two samples behind each lane's first `left`, which bring an adjoint to a state."""
     T: tl.constexpr = len(columns)
+    first, second = number(s1 - (double(k) + double(m)) * s2, PAIRS), number(s2, PAIRS)
     found = ()
     for j in tl.static_range(T):
         behind = T - 1 - j - left
-        added = tl.where(behind == 1, s2, tl.where(behind == 0, s1 - (k + m) * s2, 0.0))
-        found = found + (tl.where(behind < 0, columns[j], added),)
+        added = select(behind == 1, second, select(behind == 0, first, zeros_like(columns[j])))
+        found = found + (select(behind < 0, columns[j], added),)
     return found
 
 
 @triton.jit
 def store_lanes(to, columns, LANES: tl.constexpr):
     """Store a tile's columns, one after the other."""
+    rounded = samples(columns)
     for j in tl.static_range(len(columns)):
-        tl.store(to + j * LANES, columns[j].to(to.dtype.element_ty))
+        tl.store(to + j * LANES, rounded[j].to(to.dtype.element_ty))
 
 
 @triton.jit
@@ -162,31 +190,33 @@ def load_lanes(stored, mask, LANES: tl.constexpr, T: tl.constexpr):
 
 
 @triton.jit
-def add_to(sums, values, used, known):
+def add_to(sums, values, used, known, PAIRS: tl.constexpr):
     """Add to sums in memory, of which some lanes' are not known yet."""
-    tl.store(sums, tl.load(sums, mask=known, other=0.0) + values, mask=used)
+    tl.store(sums, packed(add(masked_load(sums, known, PAIRS), values)), mask=used)
 
 
 @triton.jit
-def total(sums, known, factor):
+def total(sums, known, factor, PAIRS: tl.constexpr):
     """Return the sum of all lanes' sums in memory, times a factor."""
-    return tl.sum(tl.load(sums, mask=known, other=0.0) * factor, 0)
+    return tl.sum(double(masked_load(sums, known, PAIRS)) * factor, 0)
 
 
 @triton.jit
-def output_and_sums(columns, entering, leaving, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr):
+def output_and_sums(
+    columns, entering, leaving, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, PAIRS: tl.constexpr
+):  # fmt: skip
     """Run the adjoint from the lanes' states. Return its output and five sums over each lane's samples.
 
     They are sums of products of what enters and leaves the section with the gradients at its output and its states.
     """
     out = ()
-    zero = columns[0] * 0
+    zero = zeros_like(columns[0])
     g_x, w1_x, w2_x, w1_y, w2_y = zero, zero, zero, zero, zero
     for j in tl.static_range(len(columns)):
-        g, x, y = columns[j], entering[j].to(tl.float64), leaving[j].to(tl.float64)
-        g_x = tl.fma(g, x, g_x)
-        w1_x, w2_x = tl.fma(w1, x, w1_x), tl.fma(w2, x, w2_x)
-        w1_y, w2_y = tl.fma(w1, y, w1_y), tl.fma(w2, y, w2_y)
+        g, x, y = columns[j], from_samples(entering[j], PAIRS), from_samples(leaving[j], PAIRS)
+        g_x = fma(g, x, g_x)
+        w1_x, w2_x = fma(w1, x, w1_x), fma(w2, x, w2_x)
+        w1_y, w2_y = fma(w1, y, w1_y), fma(w2, y, w2_y)
         grad_x, w1, w2 = step(g, w1, w2, k, b0, m, p, g1, g0, SHIFTED, True)
         out = out + (grad_x,)
     return out, g_x, w1_x, w2_x, w1_y, w2_y
@@ -218,7 +248,7 @@ def state_after(columns, w1, w2, valid, k, b0, m, p, g1, g0, SHIFTED: tl.constex
     """Return the lanes' states after their first `valid` samples."""
     for j in tl.static_range(len(columns)):
         _, to1, to2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
-        w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
+        w1, w2 = select(j < valid, to1, w1), select(j < valid, to2, w2)
     return w1, w2
 
 
@@ -226,8 +256,8 @@ def state_after(columns, w1, w2, valid, k, b0, m, p, g1, g0, SHIFTED: tl.constex
 def decayed(w1, w2, valid, k, m, p, T: tl.constexpr, SHIFTED: tl.constexpr):
     """Return what states are after `valid` samples, at most T, without input."""
     for j in tl.static_range(T):
-        _, to1, to2 = decay(0.0, w1, w2, k, m, p, SHIFTED)
-        w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
+        _, to1, to2 = decay(w1, w1, w2, k, m, p, SHIFTED)
+        w1, w2 = select(j < valid, to1, w1), select(j < valid, to2, w2)
     return w1, w2
 
 
@@ -239,45 +269,65 @@ def squared(m11, m12, m21, m22):
 
 
 @triton.jit
-def tabulate(table, sos, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr):
-    """Write sections, and the powers of their matrices that carry a state over 1, 2, 4, ... lanes' samples."""
+def factor_of(exponent, each):
+    """Return what sections are multiplied by, so that their outputs are divided by 2^exponent."""
+    before = tl.where(each > 0, tl.gather(exponent, tl.maximum(each - 1, 0), 0), 0)
+    return power_of_two(before - tl.gather(exponent, each, 0))
+
+
+@triton.jit
+def tabulate(
+    table, sos, factor, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr, PAIRS: tl.constexpr = False
+):  # fmt: skip
+    """Write sections times a factor, and the powers of their matrices that carry a state over 1, 2, 4, ... lanes."""
     k, b0, m, p, g1, g0 = section(sos, SHIFTED)
-    tl.store(table, k)
-    tl.store(table + 1, b0)
-    tl.store(table + 2, m)
-    tl.store(table + 3, p)
-    tl.store(table + 4, g1)
-    tl.store(table + 5, g0)
+    b0, g1, g0 = b0 * factor, g1 * factor, g0 * factor
+    tl.store(table, packed(number(k, PAIRS)))
+    tl.store(table + 1, packed(number(b0, PAIRS)))
+    tl.store(table + 2, packed(number(m, PAIRS)))
+    tl.store(table + 3, packed(number(p, PAIRS)))
+    tl.store(table + 4, packed(number(g1, PAIRS)))
+    tl.store(table + 5, packed(number(g0, PAIRS)))
     m11, m12, m21, m22 = m, k * 0 + 1, p, k
     for level in tl.static_range(LOG_T + LOG_LANES):
         if level >= LOG_T:
             power = table + 8 + 4 * (level - LOG_T)
-            tl.store(power, m11)
-            tl.store(power + 1, m12)
-            tl.store(power + 2, m21)
-            tl.store(power + 3, m22)
+            tl.store(power, packed(number(m11, PAIRS)))
+            tl.store(power + 1, packed(number(m12, PAIRS)))
+            tl.store(power + 2, packed(number(m21, PAIRS)))
+            tl.store(power + 3, packed(number(m22, PAIRS)))
         m11, m12, m21, m22 = squared(m11, m12, m21, m22)
 
 
 @triton.jit
-def tabulated(table):
-    """Return what `section` returned."""
+def tabulated(table, PAIRS: tl.constexpr = False):
+    """Return what `section` returned, times the factor."""
     return (
-        tl.load(table), tl.load(table + 1), tl.load(table + 2), tl.load(table + 3), tl.load(table + 4),
-        tl.load(table + 5),
+        loaded(table, PAIRS), loaded(table + 1, PAIRS), loaded(table + 2, PAIRS), loaded(table + 3, PAIRS),
+        loaded(table + 4, PAIRS), loaded(table + 5, PAIRS),
     )  # fmt: skip
 
 
 @triton.jit
-def gathered(values, there, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
+def moved(values, there, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
     """Return what lies at the places `there` of each 2^LOG_LANES lanes: of one warp, so that they only exchange."""
     shape: tl.constexpr = (LANES >> LOG_LANES, 2**LOG_LANES)
     return tl.reshape(tl.gather(tl.reshape(values, shape), tl.reshape(there, shape), 1), (LANES,))
 
 
 @triton.jit
+def gathered(values, there, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
+    """Return what `moved` does of numbers."""
+    if isinstance(values, tl.tensor):
+        return moved(values, there, LANES, LOG_LANES)
+    else:
+        return moved(values[0], there, LANES, LOG_LANES), moved(values[1], there, LANES, LOG_LANES)
+
+
+@triton.jit
 def carried(
-    w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr, ADJOINT: tl.constexpr
+    w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr, ADJOINT: tl.constexpr,
+    PAIRS: tl.constexpr = False,
 ):  # fmt: skip
     """Return the states the lanes start from and end with: the first starts from (before1, before2).
 
@@ -291,134 +341,49 @@ def carried(
     first = lane == 0
     for level in tl.static_range(LOG_LANES):
         power = table + 8 + 4 * level
-        m11, m12, m21, m22 = tl.load(power), tl.load(power + 1), tl.load(power + 2), tl.load(power + 3)
+        m11, m12, m21, m22 = (
+            loaded(power, PAIRS), loaded(power + 1, PAIRS), loaded(power + 2, PAIRS), loaded(power + 3, PAIRS),
+        )  # fmt: skip
         if ADJOINT:
             m12, m21 = m21, m12
         if level == 0:
-            w1 = tl.where(first, tl.fma(m11, before1, tl.fma(m12, before2, w1)), w1)
-            w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
+            w1 = select(first, fma(m11, before1, rough_fma(m12, before2, w1)), w1)
+            w2 = select(first, fma(m21, before1, rough_fma(m22, before2, w2)), w2)
         source = lane - 2**level
         there = tl.maximum(source, 0)
         if ADJOINT:
             there = end - there
         v1, v2 = gathered(w1, there, LANES, LOG_LANES), gathered(w2, there, LANES, LOG_LANES)
-        w1 = tl.where(source >= 0, tl.fma(m11, v1, tl.fma(m12, v2, w1)), w1)
-        w2 = tl.where(source >= 0, tl.fma(m21, v1, tl.fma(m22, v2, w2)), w2)
+        w1 = select(source >= 0, fma(m11, v1, rough_fma(m12, v2, w1)), w1)
+        w2 = select(source >= 0, fma(m21, v1, rough_fma(m22, v2, w2)), w2)
     there = tl.maximum(lane - 1, 0)
     if ADJOINT:
         there = end - there
-    start1 = tl.where(first, before1, gathered(w1, there, LANES, LOG_LANES))
-    start2 = tl.where(first, before2, gathered(w2, there, LANES, LOG_LANES))
+    start1 = select(first, before1, gathered(w1, there, LANES, LOG_LANES))
+    start2 = select(first, before2, gathered(w2, there, LANES, LOG_LANES))
     return start1, start2, w1, w2
 
 
 @triton.jit
 def through(
     columns, before1, before2, valid, incomplete, table,
-    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr,
+    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr, PAIRS: tl.constexpr = False,
 ):  # fmt: skip
     """Run a section over a tile. Return output, and the lanes' states after their first `valid` samples.
 
     All samples are valid where the tile isn't `incomplete`. The rest is as in `carried`.
     """
     T: tl.constexpr = len(columns)
-    k, b0, m, p, g1, g0 = tabulated(table)
-    part1, part2 = tl.zeros((LANES,), tl.float64), tl.zeros((LANES,), tl.float64)
+    k, b0, m, p, g1, g0 = tabulated(table, PAIRS)
+    part1, part2 = zeros_like(columns[0]), zeros_like(columns[0])
     if incomplete:
         part1, part2 = state_after(columns, part1, part2, valid, k, b0, m, p, g1, g0, SHIFTED, False)
     columns, end1, end2 = from_rest(columns, k, b0, m, p, g1, g0, SHIFTED)
-    start1, start2, end1, end2 = carried(end1, end2, before1, before2, table, LANES, LOG_LANES, False)
+    start1, start2, end1, end2 = carried(end1, end2, before1, before2, table, LANES, LOG_LANES, False, PAIRS)
     if incomplete:
         end1, end2 = decayed(start1, start2, valid, k, m, p, T, SHIFTED)
-        end1, end2 = end1 + part1, end2 + part2
+        end1, end2 = add(end1, part1), add(end2, part2)
     return with_decay(columns, start1, start2, k, m, p, SHIFTED), end1, end2
-
-
-@triton.jit
-def scaled(
-    columns, before1, before2, factor, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr
-):  # fmt: skip
-    """Run a section over a tile, times a factor, from a state that has it already. Return output."""
-    k, b0, m, p, g1, g0 = tabulated(table)
-    columns, end1, end2 = from_rest(columns, k, b0 * factor, m, p, g1 * factor, g0 * factor, SHIFTED)
-    start1, start2, _, _ = carried(end1, end2, before1, before2, table, LANES, LOG_LANES, False)
-    return with_decay(columns, start1, start2, k, m, p, SHIFTED)
-
-
-@triton.jit
-def squared_modulus(c0, c1, c2, gap, less):
-    """Return |c0 z^2 + c1 z + c2|^2 where |z| = 1 - gap and 1 - cosine = less, without cancelling near 1."""
-    radius = 1 - gap
-    re, im2 = -gap - radius * less, radius * radius * less * (2 - less)  # z - 1
-    slope, at_one = 2 * c0 + c1, c0 + c1 + c2
-    real = c0 * (re * re - im2) + slope * re + at_one
-    return real * real + (2 * c0 * re + slope) * (2 * c0 * re + slope) * im2
-
-
-@triton.jit
-def memory(sos, count, log_tolerance, N: tl.constexpr):
-    """Return after how many samples a cascade has forgotten, and the logarithm of the largest gain up to each section.
-
-    The first is csrc/sos/decay.cpp's bound, a little wider.
-
-    The impulse response obeys |h[n]| <= rho^n M(rho) with M(rho) the largest |H(z)| on |z| = rho. On that circle the
-    numerator is below the sum of its coefficients' moduli, and |1 + a1/z + a2/z^2|^2 is a parabola in the cosine.
-    """
-    index = tl.arange(0, N)
-    there = index < count
-    row = sos + 6 * index
-    a0 = tl.load(row + 3, mask=there, other=1.0)
-    b0 = tl.load(row, mask=there, other=1.0) / a0
-    b1, b2 = tl.load(row + 1, mask=there, other=0.0) / a0, tl.load(row + 2, mask=there, other=0.0) / a0
-    a1, a2 = tl.load(row + 4, mask=there, other=0.0) / a0, tl.load(row + 5, mask=there, other=0.0) / a0
-    # 1 - the radius of each section's outermost pole; mirrored, so that it is the one nearest to 1.
-    c1 = -tl.abs(a1)
-    slope, at_one = 2 + c1, 1 + c1 + a2
-    half = slope / 2
-    discriminant = half * half - at_one
-    complex_gap = (1 - a2) / (1 + tl.sqrt(tl.maximum(a2, 0.0)))
-    gaps = tl.where(discriminant < 0, complex_gap, at_one / (half + tl.sqrt(tl.maximum(discriminant, 0.0))))
-    gap = tl.minimum(tl.min(gaps, 0), 0.1)
-    # The largest gain: at constant, at Nyquist, and at the sections' poles.
-    POINTS: tl.constexpr = max(1, 32 // N)  # at once, as many as keep a warp's lanes busy
-    best = tl.full((POINTS, N), float("-inf"), tl.float64)
-    corners = tl.minimum(tl.maximum(1 + a1 / (2 * tl.sqrt(tl.maximum(a2, 1e-300))), 0.0), 2.0)
-    for first in range(-2, count, POINTS):
-        point = tl.minimum(first + tl.arange(0, POINTS), count - 1)
-        less = tl.where(point < 0, 2.0 * (point + 2), tl.gather(corners, tl.maximum(point, 0), 0))[:, None]
-        over = squared_modulus(b0[None, :], b1[None, :], b2[None, :], 0.0, less)
-        under = squared_modulus(1.0, a1[None, :], a2[None, :], 0.0, less)
-        best = tl.maximum(best, 0.5 * tl.cumsum(tl.where(there[None, :], tl.log(over / under), 0.0), 1))
-    best = tl.max(best, 0)
-    whole = tl.max(tl.where(index == N - 1, best, float("-inf")), 0)
-    # Radii between the pole and 1.
-    gaps = gap * (0.5 + 0.06 * tl.arange(0, 8).to(tl.float64))[:, None]
-    c1, c2, at_one, slope = c1[None, :], a2[None, :], at_one[None, :], slope[None, :]
-    ahead = 2 * at_one + 4 * (1 - c2) * gaps - 2 * gaps * gaps - slope * (2 * gaps - gaps * gaps + 1 - c2)
-    less = tl.where(c2 > 0, ahead / (4 * tl.maximum(c2, 1e-300) * (1 - gaps)), 0.0)
-    smallest = squared_modulus(1.0, c1, c2, gaps, tl.minimum(tl.maximum(less, 0.0), 2.0))
-    largest = tl.abs(b0) + tl.abs(b1) + tl.abs(b2)
-    bound = tl.sum(tl.log(largest)[None, :] - 0.5 * tl.log(smallest), 1)
-    radii = tl.max(gaps, 1)
-    samples = tl.min((bound - tl.log(radii) - log_tolerance - whole) / radii, 0)
-    forgets = (gap > 1e-7) & (samples < 1e15)  # false for NaN too
-    return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count, best
-
-
-@triton.jit
-def chunk_of(sos, count, log_tolerance, nth, tiles, chunk_tiles, N: tl.constexpr, TILE: tl.constexpr):
-    """Return the nth chunk of a channel: the tile it runs from, the one it is kept from, the one behind it; and gains.
-
-    The gains are logarithms of the largest one up to each section, as `memory` has them. Programs that run three times
-    what they keep finish sooner than fewer that run less.
-    """
-    forgotten, log_gain = memory(sos, count, log_tolerance, N)
-    warm_up = tl.cdiv(forgotten, TILE)
-    span = tl.maximum(chunk_tiles, tl.cdiv(warm_up, 2))
-    span = tl.where(warm_up >= tiles, tiles, span)
-    start = tl.minimum(nth * span, tiles)
-    stop = tl.minimum(start + span, tiles)
-    return tl.where(start < stop, tl.maximum(start - warm_up, 0), stop), start, stop, log_gain
 
 
 @triton.jit(
@@ -428,7 +393,7 @@ def chunked(
     x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after,
     channels, time, chunks, chunk_tiles, log_tolerance, table, checkpoints, every,
     N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
-    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, HAS_CHECKPOINTS: tl.constexpr,
+    SHIFTED: tl.constexpr, PAIRS: tl.constexpr, HAS_STATE: tl.constexpr, HAS_CHECKPOINTS: tl.constexpr,
 ):  # fmt: skip
     """Run a chunk of a channel through the cascade; the program of the last one writes the state after.
 
@@ -445,8 +410,12 @@ def chunked(
     y += channel * time
 
     tiles = tl.cdiv(time, TILE).to(tl.int64)
-    begin, start, stop, _ = chunk_of(sos, count, log_tolerance, tl.program_id(0) % chunks, tiles, chunk_tiles, N, TILE)
+    begin, start, stop, log_gain = chunk_of(
+        sos, count, log_tolerance, tl.program_id(0) % chunks, tiles, chunk_tiles, N, TILE
+    )
     index = tl.arange(0, N)
+    exponent = exponents(log_gain, count, N)
+    scale, inverse = power_of_two(exponent), power_of_two(-exponent)
     lane = tl.arange(0, LANES)
     offset = tl.arange(0, TILE)
     there = index < count
@@ -456,16 +425,18 @@ def chunked(
         a0 = tl.load(sos + 6 * index + 3, mask=there, other=1.0)
         a1, a2 = tl.load(sos + 6 * index + 4, mask=there), tl.load(sos + 6 * index + 5, mask=there)
         shift = shift_of(a1 / a0, a2 / a0)
-    carry1, carry2 = tl.zeros((N,), tl.float64), tl.zeros((N,), tl.float64)
+    state1, state2 = tl.zeros((N,), tl.float64), tl.zeros((N,), tl.float64)
     if HAS_STATE:
         given = index < tl.where(begin == 0, count, 0)
-        carry1 = tl.load(before + state, mask=given, other=0.0)
-        carry2 = tl.load(before + state + 1, mask=given, other=0.0) + shift * carry1
+        state1 = tl.load(before + state, mask=given, other=0.0)
+        state2 = tl.load(before + state + 1, mask=given, other=0.0) + shift * state1
+    carry1, carry2 = number(state1 * inverse, PAIRS), number(state2 * inverse, PAIRS)
     if HAS_CHECKPOINTS:
         checkpoints += channel * (tl.cdiv(time, TILE // every) * count * 2)
 
     each = tl.minimum(index, count - 1)
-    tabulate(table + TABLE * each, sos + 6 * each, LOG_LANES, LOG_T, SHIFTED)
+    factor = factor_of(exponent, each)
+    tabulate(table + TABLE * each, sos + 6 * each, factor, LOG_LANES, LOG_T, SHIFTED, PAIRS)
     tl.debug_barrier()
     now = begin * TILE
     left = tl.minimum(time - now, TILE).to(tl.int32)
@@ -473,30 +444,31 @@ def chunked(
     for tile in range(begin, stop):
         now = tile * TILE
         left = tl.minimum(time - now, TILE).to(tl.int32)
-        columns = widened(lanes_of(ahead, LANES, LOG_T))
+        columns = numbers(lanes_of(ahead, LANES, LOG_T), PAIRS)
         following = now + TILE
         more = tl.minimum(time - following, TILE).to(tl.int32)
         ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
         if HAS_CHECKPOINTS:
             kept = checkpoints + (tile * every * count + index) * 2
             own = index < tl.where(tile < start, 0, count)
-            tl.store(kept, carry1, mask=own)
-            tl.store(kept + 1, carry2, mask=own)
+            tl.store(kept, double(carry1) * scale, mask=own)
+            tl.store(kept + 1, double(carry2) * scale, mask=own)
         last = index * 0 + (left - 1) // T
         for i in range(count):
             at = lane * 0 + i
             columns, end1, end2 = through(
-                columns, tl.gather(carry1, at, 0), tl.gather(carry2, at, 0), left - lane * T, left < TILE,
-                table + TABLE * i, LANES, LOG_LANES, SHIFTED,
+                columns, taken(carry1, at), taken(carry2, at), left - lane * T, left < TILE,
+                table + TABLE * i, LANES, LOG_LANES, SHIFTED, PAIRS,
             )  # fmt: skip
-            carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
-            carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
-        result = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
+            carry1 = select(index == i, taken(end1, last), carry1)
+            carry2 = select(index == i, taken(end2, last), carry2)
+        result = tl.reshape(tile_of(samples(columns), y.dtype.element_ty, LANES, LOG_T), (TILE,))
         tl.store(y + now + offset, result, mask=offset < tl.where(tile < start, 0, left))
 
     if (start < stop) & (stop == tiles):
-        tl.store(after + state, carry1, mask=there)
-        tl.store(after + state + 1, carry2 - shift * carry1, mask=there)
+        state1, state2 = double(carry1) * scale, double(carry2) * scale
+        tl.store(after + state, state1, mask=there)
+        tl.store(after + state + 1, state2 - shift * state1, mask=there)
 
 
 @triton.jit(
@@ -509,7 +481,7 @@ def adjoint(
     channels, time, chunks, chunk_tiles, log_tolerance, table,
     x, row_stride, time_stride, repeat, checkpoints, every, signals, products, by_chunk,
     N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
-    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, OF_SECTIONS: tl.constexpr,
+    SHIFTED: tl.constexpr, PAIRS: tl.constexpr, HAS_STATE: tl.constexpr, OF_SECTIONS: tl.constexpr,
 ):  # fmt: skip
     """Run a chunk of a channel's gradient g through the adjoint: sections, tiles and samples, all from the last on.
 
@@ -517,9 +489,8 @@ def adjoint(
 
     If OF_SECTIONS, the gradients of the sections are summed up. A tile of x runs through the cascade once more, from
     its checkpoint; what enters each section, and the output, go to the program's `signals` (count + 1, TILE), from
-    where the adjoint's lanes read them again. They are divided by the largest gain so far: a design may put a gain of
-    1e-50 into its first section. Each lane sums up its own in `products` (programs, count, 5, LANES); what the chunk
-    adds to the gradients goes to `by_chunk` (programs, count, 6).
+    where the adjoint's lanes read them again. Each lane sums up its own in `products` (programs, count, 5, LANES); what
+    the chunk adds to the gradients goes to `by_chunk` (programs, count, 6).
     """
     T: tl.constexpr = 2**LOG_T
     TILE: tl.constexpr = LANES * T
@@ -539,19 +510,21 @@ def adjoint(
     index = tl.arange(0, N)
     lane = tl.arange(0, LANES)
     offset = tl.arange(0, TILE)
-    carry1, carry2 = tl.zeros((N,), tl.float64), tl.zeros((N,), tl.float64)
+    exponent = exponents(log_gain, count, N)
+    scale, inverse = power_of_two(exponent), power_of_two(-exponent)
+    zero = tl.zeros((N,), tl.float64)
+    carry1, carry2 = number(zero, PAIRS), number(zero, PAIRS)
     if OF_SECTIONS:
         x += channel // repeat * row_stride
         checkpoints += channel * (tl.cdiv(time, TILE // every) * count * 2)
         signals += program * (count + 1) * TILE + lane
         products += program * count * 5 * LANES + lane
-        gain = tl.exp(tl.minimum(tl.maximum(log_gain, -600.0), 600.0))
-        gain_before = tl.where(index > 0, tl.gather(gain, tl.maximum(index - 1, 0), 0), 1.0)
-        scales = 1 / gain
-        factors = gain_before * scales
 
     each = tl.minimum(index, count - 1)
-    tabulate(table + TABLE * each, sos + 6 * each, LOG_LANES, LOG_T, SHIFTED)
+    factor = factor_of(exponent, each)
+    tl.store(table + TABLE * each + 6, tl.gather(scale, each, 0))
+    tl.store(table + TABLE * each + 7, tl.gather(inverse, each, 0))
+    tabulate(table + TABLE * each, sos + 6 * each, factor, LOG_LANES, LOG_T, SHIFTED, PAIRS)
     tl.debug_barrier()
     for nth in range(begin, stop):
         tile = tiles - 1 - nth
@@ -561,16 +534,17 @@ def adjoint(
         if OF_SECTIONS:
             if own > 0:
                 now = tl.load(x + first * time_stride + offset * time_stride, mask=offset < left, other=0.0)
-                columns = widened(lanes_of(now, LANES, LOG_T))
+                columns = numbers(lanes_of(now, LANES, LOG_T), PAIRS)
                 kept = checkpoints + tile * every * count * 2
                 for i in range(count):
                     store_lanes(signals + i * TILE, columns, LANES)
                     at = lane * 0 + i
-                    scale = tl.gather(scales, at, 0)
-                    columns = scaled(
-                        columns, tl.load(kept + 2 * i) * scale, tl.load(kept + 2 * i + 1) * scale,
-                        tl.gather(factors, at, 0), table + TABLE * i, LANES, LOG_LANES, SHIFTED,
-                    )  # fmt: skip
+                    own_inverse = tl.load(table + TABLE * i + 7)
+                    state1 = number(tl.load(kept + 2 * i) * own_inverse, PAIRS)
+                    state2 = number(tl.load(kept + 2 * i + 1) * own_inverse, PAIRS)
+                    columns, _, _ = through(
+                        columns, state1, state2, 0, False, table + TABLE * i, LANES, LOG_LANES, SHIFTED, PAIRS
+                    )
                     if HAS_STATE:
                         if left < TILE:
                             columns = ended(columns, left - lane * T)
@@ -580,38 +554,40 @@ def adjoint(
             known = lane < tl.where((nth > start) & (first + TILE < time), LANES, 0)
             leaving = load_lanes(signals + count * TILE, used, LANES, T)
         ahead = tl.load(g + first * g_time_stride + offset * g_time_stride, mask=offset < left, other=0.0)
-        columns = turned(widened(lanes_of(ahead, LANES, LOG_T)))
+        columns = turned(numbers(lanes_of(ahead, LANES, LOG_T), PAIRS))
         for last in range(count):
             i = count - 1 - last
             this = table + TABLE * i
-            k, b0, m, p, g1, g0 = tabulated(this)
+            k, b0, m, p, g1, g0 = tabulated(this, PAIRS)
+            at = lane * 0 + i
             if HAS_STATE:
                 if left < TILE:
                     given = before + (i * channels + channel) * 2
-                    columns = continued(columns, left - lane * T, tl.load(given), tl.load(given + 1), k, m)
-            zero = tl.zeros((LANES,), tl.float64)
-            at = lane * 0 + i
-            _, end1, end2 = output(columns, zero, zero, k, b0, m, p, g1, g0, SHIFTED, True)
+                    own_scale = tl.load(this + 6)
+                    state1, state2 = tl.load(given) * own_scale, tl.load(given + 1) * own_scale
+                    columns = continued(columns, left - lane * T, state1, state2, k, m, PAIRS)
+            rest = zeros_like(columns[0])
+            _, end1, end2 = output(columns, rest, rest, k, b0, m, p, g1, g0, SHIFTED, True)
             start1, start2, end1, end2 = carried(
-                end1, end2, tl.gather(carry1, at, 0), tl.gather(carry2, at, 0), this, LANES, LOG_LANES, True
+                end1, end2, taken(carry1, at), taken(carry2, at), this, LANES, LOG_LANES, True, PAIRS
             )
             if OF_SECTIONS:
                 entering = load_lanes(signals + i * TILE, used, LANES, T)
                 columns, g_x, w1_x, w2_x, w1_y, w2_y = output_and_sums(
-                    columns, entering, leaving, start1, start2, k, b0, m, p, g1, g0, SHIFTED
+                    columns, entering, leaving, start1, start2, k, b0, m, p, g1, g0, SHIFTED, PAIRS
                 )
                 leaving = entering
                 so_far = products + i * 5 * LANES
-                add_to(so_far, g_x, used, known)
-                add_to(so_far + LANES, w1_x, used, known)
-                add_to(so_far + 2 * LANES, w2_x, used, known)
-                add_to(so_far + 3 * LANES, w1_y, used, known)
-                add_to(so_far + 4 * LANES, w2_y, used, known)
+                add_to(so_far, g_x, used, known, PAIRS)
+                add_to(so_far + LANES, w1_x, used, known, PAIRS)
+                add_to(so_far + 2 * LANES, w2_x, used, known, PAIRS)
+                add_to(so_far + 3 * LANES, w1_y, used, known, PAIRS)
+                add_to(so_far + 4 * LANES, w2_y, used, known, PAIRS)
             else:
                 columns, _, _ = output(columns, start1, start2, k, b0, m, p, g1, g0, SHIFTED, True)
-            carry1 = tl.where(index == i, tl.gather(end1, index * 0, 0), carry1)
-            carry2 = tl.where(index == i, tl.gather(end2, index * 0, 0), carry2)
-        result = tl.reshape(tile_of(turned(columns), y.dtype.element_ty, LANES, LOG_T), (TILE,))
+            carry1 = select(index == i, taken(end1, index * 0), carry1)
+            carry2 = select(index == i, taken(end2, index * 0), carry2)
+        result = tl.reshape(tile_of(samples(turned(columns)), y.dtype.element_ty, LANES, LOG_T), (TILE,))
         tl.store(y + first + offset, result, mask=offset < own)
         if OF_SECTIONS:
             tl.debug_barrier()
@@ -621,17 +597,19 @@ def adjoint(
         for i in range(count):
             so_far = products + i * 5 * LANES
             at = lane * 0 + i
-            by_x, by_y = tl.gather(gain_before, at, 0), tl.gather(gain, at, 0)
+            by_x = tl.gather(factor, at, 0)
             store_gradients(
                 by_chunk + (program * count + i) * 6, sos + 6 * i,
-                total(so_far, known, by_x), total(so_far + LANES, known, by_x), total(so_far + 2 * LANES, known, by_x),
-                total(so_far + 3 * LANES, known, by_y), total(so_far + 4 * LANES, known, by_y), SHIFTED,
+                total(so_far, known, by_x, PAIRS), total(so_far + LANES, known, by_x, PAIRS),
+                total(so_far + 2 * LANES, known, by_x, PAIRS), total(so_far + 3 * LANES, known, 1.0, PAIRS),
+                total(so_far + 4 * LANES, known, 1.0, PAIRS), SHIFTED,
             )  # fmt: skip
     if (start < stop) & (stop == tiles):
-        k = tl.load(table + TABLE * each)
+        k = double(loaded(table + TABLE * each, PAIRS))
         state = (index * channels + channel) * 2
-        tl.store(after + state, carry1 + k * carry2, mask=index < count)
-        tl.store(after + state + 1, carry2, mask=index < count)
+        state1, state2 = double(carry1) * inverse, double(carry2) * inverse
+        tl.store(after + state, state1 + k * state2, mask=index < count)
+        tl.store(after + state + 1, state2, mask=index < count)
 
 
 @triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels"])

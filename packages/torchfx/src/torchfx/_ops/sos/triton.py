@@ -16,7 +16,8 @@ why_missing = triton_launch.why_missing
 CONTIGUOUS = torch.contiguous_format
 
 LOG_T = {4: 5, 8: 4}
-"""The logarithm of how many samples a lane holds, by their bytes: as many as registers hold."""
+"""The logarithm of how many samples a lane holds, by their bytes: as many as registers hold. Pairs of float32 are held
+like float64 samples."""
 
 SHORT = 100
 """Samples of which fewer always run in a lane for each channel. That takes 0.15 us a sample on an H100, for up to
@@ -107,7 +108,9 @@ def _launch(
     channels = y.numel() // time
     processors, lanes = triton_launch.device_properties(x.device)
     size = y.element_size()
-    tile = lanes << LOG_T[size]
+    pairs = size == 4 and triton_launch.float64_is_slow(x.device)
+    log_t = LOG_T[8 if pairs else size]
+    tile = lanes << log_t
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
     count = sections.shape[-2]
@@ -115,9 +118,10 @@ def _launch(
     arguments = (
         signal, row_stride, time_stride, repeat, y, sections, count, rows, sos_repeat, before, after, channels, time,
     )  # fmt: skip
-    options = {"LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None}
+    options = {"LANES": lanes, "LOG_T": log_t, "SHIFTED": size == 8, "HAS_STATE": state is not None}
     tiles = -(-time // tile)
-    if time < min(splitting.THRESHOLD if threshold is None else threshold, max(SHORT, channels * tiles // 8)):
+    short = SHORT if pairs else max(SHORT, channels * tiles // 8)
+    if time < min(splitting.THRESHOLD if threshold is None else threshold, short):
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, ADJOINT=adjoint, **options)
         return
     if adjoint and state is not None:
@@ -126,6 +130,7 @@ def _launch(
     table = sos.new_empty(rows, count, kernels.TABLE.value)
     of_chunks = *arguments, chunks, chunk_tiles, LOG_TOLERANCE[size], table
     options |= {"N": max(8, 1 << (count - 1).bit_length()), "LOG_LANES": lanes.bit_length() - 1}
+    options |= {"PAIRS": pairs, "SHIFTED": pairs or size == 8}
     kept = after if checkpoints is None else packed(checkpoints)
     every = tile // CHECKPOINT_STEPS
     programs = channels * chunks
