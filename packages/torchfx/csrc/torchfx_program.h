@@ -106,6 +106,16 @@ extern "C" {
     field(repeat, integer, setting, 1)               \
     field(state, float64, state, channels / linked)
 
+// As in torchfx_compand_forward, for groups and with a key as in dynamics.
+#define TORCHFX_FIELDS_compand(field)                          \
+    field(key, buffer, constant, 1)                            \
+    field(linked, integer, setting, 1)                         \
+    field(settings, float64, constant, rows * (3 + 4 * points)) \
+    field(points, integer, setting, 1)                         \
+    field(rows, integer, setting, 1)                           \
+    field(repeat, integer, setting, 1)                         \
+    field(state, float64, state, channels / linked)
+
 // As in torchfx_limiter_forward, for groups as in dynamics, with a window of one sample where peaks is not the source.
 #define TORCHFX_FIELDS_limiter(field)                   \
     field(peaks, buffer, constant, 1)                   \
@@ -151,6 +161,7 @@ extern "C" {
     field(states, integer, setting, 1)                                        \
     field(rows, integer, setting, 1)                                          \
     field(repeat, integer, setting, 1)                                        \
+    field(outputs, float64, constant, rows * (states + 1))                    \
     field(feedback, float64, constant, channels)                              \
     field(drive, float64, constant, channels)                                 \
     field(tables, float64, constant, table_rows * 8192)                       \
@@ -245,7 +256,8 @@ extern "C" {
     declare(modulated_gain)    \
     declare(modulated_delay)   \
     declare(phaser)            \
-    declare(crossfade)
+    declare(crossfade)         \
+    declare(compand)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

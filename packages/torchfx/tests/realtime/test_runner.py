@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import torchfx as fx
 from torchfx.effect import (
+    Compand,
     Chorus,
     Compressor,
     Distortion,
@@ -58,6 +59,7 @@ def dynamics(link: bool) -> list[fx.Processor]:
         NoiseGate(-20.0, link=link, hold_ms=1.3) | Gain(0.5),
         NoiseGate(-20.0, link=link, hold_ms=0.02, sidechain=high),
         NoiseGate(-20.0, link=link, sidechain=NoiseGate(-30.0, link=link)),
+        Compand([[-60.0, -60.0], [-30.0, -20.0], [0.0, -6.0]], 5.0, link=link, lookahead_ms=0.3),
         Limiter(-12.0, link=link, true_peak=True),
         fx.filter.LoButterworth(9000) | Limiter(-12.0, link=link, true_peak=True, lookahead_ms=0.0),
     ]

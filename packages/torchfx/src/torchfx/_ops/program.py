@@ -266,6 +266,21 @@ class Program:
             **self._rows("settings", settings, 1, state.shape), state=state,
         )  # fmt: skip
 
+    def compand(self, source: int, settings: Tensor, state: Tensor, key: int | None = None) -> int:
+        """Append a factor that follows the smoothed level by a curve of straight lines.
+
+        Args:
+            source: the buffer to read.
+            settings: (..., 3 + 4 points), as csrc/torchfx_dsp.h explains them.
+            state: (...): as many magnitudes as there are signals, or one for several channels that share their gain.
+            key: the buffer whose level it is: of channels that share their gain, that of the first.
+        """
+        check_finite("settings", settings)
+        return self._append(
+            "compand", source, key=source if key is None else key, linked=self._sharing(state.shape),
+            **self._rows("settings", settings, 1, state.shape), points=settings.shape[-1] // 4, state=state,
+        )  # fmt: skip
+
     def limiter(
         self, source: int, settings: Tensor, past: Tensor, state: Tensor, ramp: Tensor, peaks: int | None = None
     ) -> int:
@@ -313,18 +328,22 @@ class Program:
             "true_peak", source, taps=packed(taps), up=up, n_taps=n_taps, middle=middle, wait=wait, past=past
         )
 
-    def saturated(self, source: int, system: Tensor, feedback: Tensor, drive: Tensor, state: Tensor) -> int:
+    def saturated(
+        self, source: int, system: Tensor, output: Tensor, feedback: Tensor, drive: Tensor, state: Tensor
+    ) -> int:
         """Append a system with a saturating amplifier; arguments are those of `_ops.saturated_forward`.
 
         Args:
             source: the buffer to read.
             system: (..., 1, n + 1, n + 1).
+            output: (..., n + 1): the row for what is put out, whatever is fed back.
             feedback, drive: (...).
             state: (..., n).
         """
         check_finite("system", system)
         values = {"feedback": feedback, "drive": drive}
         own = {name: packed(each.detach().expand(self.shape)) for name, each in values.items()}
+        own["outputs"] = packed(output.detach().expand(*system.shape[:-3], -1))
         loops = packed((feedback * system[..., 0, -1, -1]).detach())
         tables = self._rows("tables", saturation_tables(loops), 1, names=("table_rows", "table_repeat"))
         return self._append(
