@@ -80,7 +80,8 @@ extern "C" {
     field(work, float64, state, unchecked)
 
 // As in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups. length: the sum of delays;
-// held (groups, length): the lines' state; state (sections, groups, lines, 2): the filters'. sections may be 0.
+// held (groups, length): the lines' state; state (sections, groups, lines, 2): the filters'. sections may be 0. passed may
+// be NULL.
 #define TORCHFX_FIELDS_delay_network(field)                                       \
     field(delays, int64, constant, lines)                                         \
     field(lines, integer, setting, 1)                                             \
@@ -94,7 +95,8 @@ extern "C" {
     field(sos_repeat, integer, setting, 1)                                        \
     field(length, integer, setting, 1)                                            \
     field(held, float64, optional_resting_state, channels / inputs * length)      \
-    field(state, float64, optional_resting_state, sections * (channels / inputs) * lines * 2)
+    field(state, float64, optional_resting_state, sections * (channels / inputs) * lines * 2) \
+    field(passed, int64, optional_state, 1)
 
 // As in torchfx_dynamics_forward, for groups of `linked` channels side by side. The key is the first of a group's channels
 // of a second buffer, or the source, for none.
