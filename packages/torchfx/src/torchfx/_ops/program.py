@@ -167,8 +167,8 @@ class Program:
     Args:
         shape: the signal's leading dimensions.
         dtype: the signal's type.
-        works: where partitioned responses keep their sums, and delay networks how far their lines' rings have turned, by
-            the address of their state. A program with another one's states needs that one's, too.
+        works: where partitioned responses keep their sums, and delay networks how far their lines' rings have turned,
+            by the address of their state. A program with another one's states needs that one's, too.
         in_rings: whether delay lines are rings in their state, which then holds what it says after `settle` only. It
             saves moving them at every block.
 

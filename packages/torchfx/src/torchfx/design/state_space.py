@@ -41,7 +41,10 @@ LADDER_MODES = {
     "HPF24": LadderMode((1, -4, 6, -4, 1), (S_SQUARED, S_SQUARED)),
     "BPF24": LadderMode((0, 0, 1, -2, 1), (S, S)),
 }
-"""Each stage divides by s + 1. Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (modes of the ladder)."""
+"""Each stage divides by s + 1.
+
+Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (modes of the ladder).
+"""
 
 
 def state_variable(cutoff: Value, q: Value, gain_db: Value, fs: float, btype: BiquadType = "lowpass") -> Tensor:

@@ -31,8 +31,8 @@ class Compand(Processor):
 
     `Compressor` and `Expander` smooth the gain in dB in the place of the magnitude.
 
-    Source: SoX, manual of its effect `compand`; FFmpeg has it, too. Both add the point (0, 0), and round bends by another
-    parabola. Their "0.3,1 6:-70,-60,-20 -5 -90 0.2" is
+    Source: SoX, manual of its effect `compand`; FFmpeg has it, too. Both add the point (0, 0), and round bends by
+    another parabola. Their "0.3,1 6:-70,-60,-20 -5 -90 0.2" is
     `Compand([[-70, -70], [-60, -20], [0, 0]], 300, 1000, 6, -5, -90, 200)`.
 
     Examples:
@@ -51,7 +51,11 @@ class Compand(Processor):
         default=0.0, low=-300.0, high=200.0, draws=(-90.0, 0.0), doc="level that a signal begins from"
     )
     lookahead_ms: float = milliseconds(
-        default=0.0, high=10_000.0, draws=(0.05, 0.5), doc="how long before the signal its level counts", learnable=False
+        default=0.0,
+        high=10_000.0,
+        draws=(0.05, 0.5),
+        doc="how long before the signal its level counts",
+        learnable=False,
     )
     link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
     fs: float | None = sample_rate(default=None)
@@ -112,7 +116,8 @@ class Compand(Processor):
         bend = slope.diff(dim=-1, prepend=nothing) * torch.where(half_knee > 0, 0.25 / half_knee.clamp(min=1e-9), 0.0)
         gain = gain + settings_on(self.makeup_db, device)[..., None]
         curve = torch.stack(torch.broadcast_tensors(level, gain, slope, bend), dim=-1).flatten(-2)
-        own = columns((*(smoothing(each, rate) for each in (self.attack_ms, self.release_ms)), self.knee_db / 2), device)
+        times = (smoothing(each, rate) for each in (self.attack_ms, self.release_ms))
+        own = columns((*times, self.knee_db / 2), device)
         leading = torch.broadcast_shapes(own.shape[:-1], curve.shape[:-1])
         return torch.cat([own.expand(*leading, -1), curve.expand(*leading, -1)], dim=-1)
 
