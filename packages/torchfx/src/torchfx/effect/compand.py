@@ -125,7 +125,8 @@ class Compand(Processor):
 def transferred(settings: Tensor, level: Tensor) -> Tensor:
     """Return the gain in dB at levels in dB (..., time), of the settings (..., 3 + 4 points) of a compander."""
     half_knee, rows = settings[..., 2:3], settings[..., 3:].unflatten(-1, (-1, 4))
-    straight, rounding = rows[..., 0, 1, None], torch.zeros_like(level)
+    straight: Tensor = rows[..., 0, 1, None]
+    rounding = torch.zeros_like(level)
     for at, gain, slope, bend in (row[..., None].unbind(-2) for row in rows.unbind(-2)):
         over = level - at
         straight = torch.where(over > 0, gain + slope * over, straight)

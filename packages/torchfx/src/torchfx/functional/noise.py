@@ -179,7 +179,8 @@ def gain_at(snr_db: float | Tensor, signal_level: Tensor, noise_level: Tensor) -
     else:
         ratio = 10 ** (snr_db / -20)
     # Noise that is silent has no level: whatever it is multiplied by, nothing is added.
-    return signal_level * ratio / torch.where(noise_level > 0, noise_level, 1.0)
+    gain: Tensor = signal_level * ratio / torch.where(noise_level > 0, noise_level, 1.0)
+    return gain
 
 
 def mixed(x: Tensor, noise: Tensor, gain: Tensor) -> Tensor:
