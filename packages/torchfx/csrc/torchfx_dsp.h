@@ -216,6 +216,7 @@ TORCHFX_API int32_t torchfx_state_space_backward(
 
 // The same system in a loop with a saturating amplifier: its input is tanh(drive (x - feedback y)) / drive, with y of the
 // same instant, or x - feedback y where drive is 0.
+//   outputs  (rows, states + 1): what is put out is this row times [s; input], whatever is fed back; NULL: y
 //   feedback, drive   (channels,); feedback times M's last element must not be negative
 //   tables   (table_rows, TORCHFX_SATURATION_TABLE), what torchfx_saturation_tables writes for each channel's product of
 //            these two: channel c has row c / table_repeat % table_rows, and every row has a channel. They save nine tenths
@@ -225,8 +226,8 @@ TORCHFX_API int32_t torchfx_saturated_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
-    const double* feedback, const double* drive, const double* tables, int64_t table_rows, int64_t table_repeat,
-    const double* state_in, double* state_out, int32_t threads);
+    const double* outputs, const double* feedback, const double* drive, const double* tables, int64_t table_rows,
+    int64_t table_repeat, const double* state_in, double* state_out, int32_t threads);
 TORCHFX_API int32_t torchfx_saturation_tables(const double* loops, int64_t count, double* tables);
 
 // A network of delay lines, of feedback delays and reverberators: with r the lines' outputs, s what goes into them and
@@ -241,6 +242,8 @@ TORCHFX_API int32_t torchfx_saturation_tables(const double* loops, int64_t count
 //   lines_in   (groups, sum of delays): what went into each line last, oldest first; NULL for silence. lines_out the same
 //   state_in   (sections, groups, lines, 2), SciPy's zi, or NULL for rest; state_out the same, NULL with 0 sections
 // lines_out and state_out may both be NULL: nothing is kept.
+//   passed     NULL, or where lines_in and lines_out are the same memory, how many samples went through since each line was
+//              oldest first: the oldest one now stands behind as many others, modulo the delay. On return the same, or 0
 // States before and after may be the same memory. Subnormal numbers count as zero. The caller sees to it that the loops
 // decay.
 TORCHFX_API int32_t torchfx_delay_network_forward(
@@ -249,7 +252,7 @@ TORCHFX_API int32_t torchfx_delay_network_forward(
     const int64_t* delays, int64_t lines, int64_t inputs, int64_t outputs,
     const double* systems, int64_t system_rows, int64_t system_repeat,
     const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat, int32_t filter_first,
-    const double* lines_in, double* lines_out, const double* state_in, double* state_out, int32_t threads);
+    const double* lines_in, double* lines_out, const double* state_in, double* state_out, int64_t* passed, int32_t threads);
 
 // Another sample rate: x is a signal of `samples` samples a channel, zero outside of them, and
 //
@@ -328,6 +331,21 @@ TORCHFX_API int32_t torchfx_dynamics_forward(
     const void* key, int64_t key_channel_stride, int64_t key_time_stride, int64_t key_repeat,
     void* y, int64_t y_channel_stride, int64_t groups, int64_t width, int64_t inner, int64_t samples,
     const double* settings, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, int32_t threads);
+
+// A compander, groups and key as above: the level of what torchfx_ballistics_forward makes of |key|, at least -300 dB,
+// becomes a gain in dB by a curve of straight lines between points, the first one level and the last ones going on.
+//   settings   (rows, 3 + 4 points): rise, fall, half the knee's width in dB, and for each point, levels ascending: its
+//              level and gain in dB, the slope s of the line behind it, and the bend b there. b (half - |level - point|)^2
+//              is added to the gain within the knee of each point
+//   state_in   (groups,): the smoothed magnitude before the first sample, or NULL for 0; state_out likewise
+// Errors of the factor and samples that are not finite are as in torchfx_dynamics_forward, but for the level's logarithm,
+// which is as exact as doubles.
+TORCHFX_API int32_t torchfx_compand_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* key, int64_t key_channel_stride, int64_t key_time_stride, int64_t key_repeat,
+    void* y, int64_t y_channel_stride, int64_t groups, int64_t width, int64_t inner, int64_t samples,
+    const double* settings, int64_t points, int64_t rows, int64_t repeat,
     const double* state_in, double* state_out, int32_t threads);
 
 // A limiter, groups as above: with z the signal `past` followed by x,

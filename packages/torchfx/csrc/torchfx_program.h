@@ -80,7 +80,8 @@ extern "C" {
     field(work, float64, state, unchecked)
 
 // As in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups. length: the sum of delays;
-// held (groups, length): the lines' state; state (sections, groups, lines, 2): the filters'. sections may be 0.
+// held (groups, length): the lines' state; state (sections, groups, lines, 2): the filters'. sections may be 0. passed may
+// be NULL.
 #define TORCHFX_FIELDS_delay_network(field)                                       \
     field(delays, int64, constant, lines)                                         \
     field(lines, integer, setting, 1)                                             \
@@ -94,7 +95,8 @@ extern "C" {
     field(sos_repeat, integer, setting, 1)                                        \
     field(length, integer, setting, 1)                                            \
     field(held, float64, optional_resting_state, channels / inputs * length)      \
-    field(state, float64, optional_resting_state, sections * (channels / inputs) * lines * 2)
+    field(state, float64, optional_resting_state, sections * (channels / inputs) * lines * 2) \
+    field(passed, int64, optional_state, 1)
 
 // As in torchfx_dynamics_forward, for groups of `linked` channels side by side. The key is the first of a group's channels
 // of a second buffer, or the source, for none.
@@ -104,6 +106,16 @@ extern "C" {
     field(settings, float64, constant, rows * 8)     \
     field(rows, integer, setting, 1)                 \
     field(repeat, integer, setting, 1)               \
+    field(state, float64, state, channels / linked)
+
+// As in torchfx_compand_forward, for groups and with a key as in dynamics.
+#define TORCHFX_FIELDS_compand(field)                          \
+    field(key, buffer, constant, 1)                            \
+    field(linked, integer, setting, 1)                         \
+    field(settings, float64, constant, rows * (3 + 4 * points)) \
+    field(points, integer, setting, 1)                         \
+    field(rows, integer, setting, 1)                           \
+    field(repeat, integer, setting, 1)                         \
     field(state, float64, state, channels / linked)
 
 // As in torchfx_limiter_forward, for groups as in dynamics, with a window of one sample where peaks is not the source.
@@ -151,6 +163,7 @@ extern "C" {
     field(states, integer, setting, 1)                                        \
     field(rows, integer, setting, 1)                                          \
     field(repeat, integer, setting, 1)                                        \
+    field(outputs, float64, constant, rows * (states + 1))                    \
     field(feedback, float64, constant, channels)                              \
     field(drive, float64, constant, channels)                                 \
     field(tables, float64, constant, table_rows * 8192)                       \
@@ -245,7 +258,8 @@ extern "C" {
     declare(modulated_gain)    \
     declare(modulated_delay)   \
     declare(phaser)            \
-    declare(crossfade)
+    declare(crossfade)         \
+    declare(compand)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

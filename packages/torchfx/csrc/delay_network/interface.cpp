@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <new>
 #include <numeric>
 
@@ -24,29 +25,42 @@ namespace {
 constexpr int64_t longest_block = 256;        // its pieces stay in a first-level cache
 constexpr int64_t samples_per_thread = 8192;  // fewer than these take less time than waking a thread
 
-// How a delay line keeps its samples: in a ring, in the state that it is kept in, or not at all.
-enum class Form { ring, shifted, unheard };
+// How a delay line keeps its samples: in a ring, in the state that it is kept in, oldest first or as a ring, or not at all.
+enum class Form { ring, shifted, in_place, unheard };
 
 // A delay line. A ring has room for its delay and a block more, so that what goes in replaces nothing that comes out of
 // the same block. Where it begins anew within a block, the block's samples lie in a piece of their own. For few blocks it
-// takes less time to shift the state behind each block than to copy it into a ring and back. A line that begins from rest
+// takes less time to shift the state behind each block than to copy it into a ring and back, and far less to let the state
+// be a ring: its oldest sample is then where as many samples end as have gone through since it was oldest first. A line that begins from rest
 // is not heard in signals that are no longer than its delay: where nothing of it is kept, it needs no memory.
 class Line {
 public:
     static int64_t memory(Form form, int64_t delay, int64_t block) {
-        return form == Form::ring ? delay + 3 * block : form == Form::shifted ? block : 0;
+        switch (form) {
+        case Form::ring: return delay + 3 * block;
+        case Form::shifted: return block;
+        case Form::in_place: return 2 * block;
+        default: return 0;
+        }
     }
 
-    // `kept` are the last samples that went in, oldest first, or NULL for silence; `after` is where to keep those after
+    // `kept` are the last samples that went in, the oldest one behind `passed` others, or NULL for silence; `after` is where to keep those after
     // the signal, or NULL. A block of `silence` comes out of a line that is not heard, and what goes in is `dropped`.
-    Line(Form form, double* memory, int64_t delay, int64_t block, const double* kept, double* after, const double* silence,
-         double* dropped)
+    Line(Form form, double* memory, int64_t delay, int64_t block, const double* kept, int64_t passed, double* after,
+         const double* silence, double* dropped)
         : form_(form), delay_(delay), capacity_(delay + block), ring_(memory), after_(after) {
+        const int64_t oldest = passed % delay;
         if (form == Form::ring) {
             out_ = memory + capacity_;
             in_ = out_ + block;
-            if (kept) std::copy_n(kept, delay, ring_);
+            if (kept) std::rotate_copy(kept, kept + oldest, kept + delay, ring_);
             else std::fill_n(ring_, delay, 0.0);
+        } else if (form == Form::in_place) {
+            capacity_ = delay;
+            oldest_ = oldest;
+            ring_ = after;
+            out_ = memory;
+            in_ = memory + block;
         } else {
             kept_ = kept ? kept : silence;
             in_ = form == Form::shifted ? memory : dropped;
@@ -55,7 +69,7 @@ public:
     }
 
     // What comes out in the next `count` samples.
-    const double* read(int64_t count) const { return form_ == Form::ring ? joined(oldest_, count, out_) : kept_; }
+    const double* read(int64_t count) const { return is_ring() ? joined(oldest_, count, out_) : kept_; }
     // Where to put what goes in.
     double* target(int64_t count) const {
         return form_ == Form::ring && newest() + count <= capacity_ ? ring_ + newest() : in_;
@@ -67,13 +81,13 @@ public:
             std::copy_n(in_, count, after_ + delay_ - count);
             kept_ = after_;
         }
-        if (form_ != Form::ring) return;
+        if (!is_ring()) return;
         const int64_t first = capacity_ - newest();
-        if (first < count) {
-            std::copy_n(in_, first, ring_ + newest());
-            std::copy_n(in_ + first, count - first, ring_);
+        if (first < count || form_ == Form::in_place) {
+            std::copy_n(in_, std::min(first, count), ring_ + newest());
+            if (first < count) std::copy_n(in_ + first, count - first, ring_);
         }
-        oldest_ = (oldest_ + count) % capacity_;
+        oldest_ = oldest_ + count < capacity_ ? oldest_ + count : oldest_ + count - capacity_;
     }
     void save() const {
         if (form_ != Form::ring || !after_) return;
@@ -83,6 +97,7 @@ public:
     }
 
 private:
+    bool is_ring() const { return form_ == Form::ring || form_ == Form::in_place; }
     int64_t newest() const { return oldest_ + delay_ < capacity_ ? oldest_ + delay_ : oldest_ + delay_ - capacity_; }
     const double* joined(int64_t start, int64_t count, double* piece) const {
         const int64_t first = capacity_ - start;
@@ -109,6 +124,11 @@ public:
         weights_.push_back(weight);
     }
     void end_row() { ends_.push_back(weights_.size()); }
+    void reserve(std::size_t rows, std::size_t terms) {
+        ends_.reserve(rows);
+        sources_.reserve(terms);
+        weights_.reserve(terms);
+    }
 
     // `signals` are all of them, as they lie for the next block.
     void point(const ScratchVector<const double*>& signals) {
@@ -221,6 +241,7 @@ struct Call {
     Rows stage_rows;
     const double *lines_in, *state_in;
     double *lines_out, *state_out;
+    int64_t* passed;
     int64_t block_ = std::min({longest_block, samples, *std::min_element(delays, delays + lines)});
 
     int64_t block() const { return block_; }
@@ -229,8 +250,11 @@ struct Call {
         for (int64_t i = 0; i < lines; ++i) sum += delays[i];
         return sum;
     }
+    // Blocks whose samples are fewer than those a ring of its own would copy.
+    bool in_place_ = passed && samples * lines < 2 * held();
     Form form(int64_t line) const {
         if (!lines_in && !lines_out && delays[line] >= samples) return Form::unheard;
+        if (in_place_) return Form::in_place;
         return lines_out && samples <= 2 * block() ? Form::shifted : Form::ring;
     }
     // Pieces of the inputs, of what goes through the filters and is added there, of silence and the dropped, of shared sums.
@@ -294,7 +318,9 @@ struct Call {
         const auto n = static_cast<std::size_t>(lines);
         // All signals of a block: out of the lines, the inputs, through the filters, added behind them, silence, shared sums.
         ScratchVector<const double*> signals(n);
+        signals.reserve(n + static_cast<std::size_t>(pieces()));
         ScratchVector<double*> piece;
+        piece.reserve(static_cast<std::size_t>(pieces()));
         for (int64_t i = 0; i < pieces(); ++i, memory += block()) {
             piece.push_back(memory);
             signals.push_back(memory);
@@ -312,7 +338,7 @@ struct Call {
         ScratchVector<std::size_t> filtered;
         filtered.reserve(n);
         for (int64_t i = 0; i < lines; ++i) {
-            line.emplace_back(form(i), memory, delays[i], block(), kept, after, silence, dropped);
+            line.emplace_back(form(i), memory, delays[i], block(), kept, passed ? *passed : 0, after, silence, dropped);
             memory += Line::memory(form(i), delays[i], block());
             if (kept) kept += delays[i];
             if (after) after += delays[i];
@@ -371,7 +397,10 @@ struct Call {
             return std::binary_search(filtered.begin(), filtered.end(), static_cast<std::size_t>(i));
         };
         Plan plan;
+        plan.feeds.reserve(n);
+        plan.into_rows.reserve(n);
         ScratchVector<const double*> summed;
+        summed.reserve(n + static_cast<std::size_t>(outputs));
         for (int64_t i = 0; i < lines + outputs; ++i) {
             const auto row = static_cast<std::size_t>(i);
             const double* const weights = system + i * width;
@@ -380,6 +409,8 @@ struct Call {
             else summed.push_back(weights);
         }
         const ScratchVector<int64_t> signal_of = share(summed, plan);
+        plan.into.reserve(n, n * static_cast<std::size_t>(width));
+        plan.out.reserve(static_cast<std::size_t>(outputs), static_cast<std::size_t>(outputs * width));
         for (const double* const weights : summed) {
             const int64_t i = (weights - system) / width;
             Sums& sums = i < lines ? plan.into : plan.out;
@@ -455,11 +486,15 @@ struct Call {
             const Workspaces::Lease lease(workspaces);
             run(group, lease.data());
         });
+        if (passed) *passed = in_place_ ? *passed + samples : 0;
     }
 };
 
+// Without an early end, so that many numbers are looked at together.
 bool finite(const double* values, int64_t count) {
-    return std::all_of(values, values + count, [](double v) { return std::isfinite(v); });
+    bool all = true;
+    for (int64_t i = 0; i < count; ++i) all &= std::fabs(values[i]) <= std::numeric_limits<double>::max();
+    return all;
 }
 
 }  // namespace
@@ -471,12 +506,14 @@ extern "C" int32_t torchfx_delay_network_forward(
     const int64_t* delays, int64_t lines, int64_t inputs, int64_t outputs,
     const double* systems, int64_t system_rows, int64_t system_repeat,
     const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat, int32_t filter_first,
-    const double* lines_in, double* lines_out, const double* state_in, double* state_out, int32_t threads) {
+    const double* lines_in, double* lines_out, const double* state_in, double* state_out,
+    int64_t* passed, int32_t threads) {
     using namespace torchfx;
     const Rows of_system = {system_rows, system_repeat}, of_sos = {sos_rows, sos_repeat};
     if ((dtype != TORCHFX_F32 && dtype != TORCHFX_F64) || !x || x_repeat < 1 || !y || groups < 1 || samples < 1 || !delays ||
         lines < 1 || inputs < 1 || outputs < 1 || !systems || !of_system.valid(groups) || sections < 0 ||
         (sections && (!sos || !state_out != !lines_out || !of_sos.valid(groups))) || threads < 1 ||
+        (passed && (!lines_in || lines_in != lines_out || *passed < 0)) ||
         *std::min_element(delays, delays + lines) < 1)
         return TORCHFX_BAD_ARGUMENT;
     if (!finite(systems, system_rows * (lines + outputs) * (lines + inputs))) return TORCHFX_NOT_FINITE;
@@ -491,7 +528,7 @@ extern "C" int32_t torchfx_delay_network_forward(
                          {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
                          {static_cast<Sample*>(y), y_channel_stride, 1, 1},
                          systems, of_system, stages.data(), sections ? of_sos : Rows{1, 1},
-                         lines_in, sections ? state_in : nullptr, lines_out, state_out}.run(threads);
+                         lines_in, sections ? state_in : nullptr, lines_out, state_out, passed}.run(threads);
         };
         if (dtype == TORCHFX_F32) with(float{});
         else with(double{});

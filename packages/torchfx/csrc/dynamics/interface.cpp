@@ -111,26 +111,28 @@ void follow(const Signal<const Sample>& x, const Signal<Sample>& y, int64_t chan
     });
 }
 
-template <class Sample>
+// gains(settings, smoothed, keys, channels, samples): makes factors of keys, in the place of what is smoothed. A row of
+// settings holds the coefficients of rise and fall from `ballistics` on.
+template <class Sample, class Gains>
 void multiply_by_gains(const Levels<Sample>& levels, const Signal<Sample>& y, int64_t samples, const Recursions& of,
-                       int threads) {
+                       int64_t ballistics, int threads, Gains&& gains) {
     const DynamicsSampleKernels<Sample>& kernels = TORCHFX_KERNELS(dynamics_kernels).of(Sample{});
     const Groups& groups = levels.groups;
     for_groups(groups.count, samples, threads, [&](int64_t first, int64_t count) {
         double tiles[most_smoothed][tile_samples + vector_room];
         Sample heard[most_smoothed][tile_samples + vector_room] = {}, row[tile_samples];
         const Sample* keys[most_smoothed];
-        GainCurve curves[most_smoothed];
+        const double* own[most_smoothed];
         Smoothed smoothed[most_smoothed];
         for (int64_t i = 0; i < count; ++i) {
-            const double* const own = of.of(first + i);
-            curves[i] = {own[0], own[1], own[2], own[3], own[4], own[5]};
-            smoothed[i] = {own[6], own[7], of.state_in ? of.state_in[first + i] : 0, tiles[i]};
+            own[i] = of.of(first + i);
+            const double* const times = own[i] + ballistics;
+            smoothed[i] = {times[0], times[1], of.state_in ? of.state_in[first + i] : 0, tiles[i]};
         }
         for (int64_t start = 0; start < samples; start += tile_samples) {
             const int64_t n = std::min(tile_samples, samples - start);
             for (int64_t i = 0; i < count; ++i) keys[i] = levels.heard(kernels, first + i, start, n, heard[i], row);
-            kernels.gain[count](curves, smoothed, keys, n);
+            gains(own, smoothed, keys, count, n);
             for (int64_t i = 0; i < count; ++i) {
                 flush_tiny(&smoothed[i].y, 1);
                 for (int64_t j = 0; j < groups.width; ++j) {
@@ -296,7 +298,41 @@ extern "C" int32_t torchfx_dynamics_forward(
             {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
             {static_cast<const Sample*>(key), key_channel_stride, key_time_stride, key_repeat}, {groups, width, inner}};
         if (!levels.valid() || !y) return TORCHFX_BAD_ARGUMENT;
-        multiply_by_gains<Sample>(levels, {static_cast<Sample*>(y), y_channel_stride, 1, 1}, samples, recursions, threads);
+        const auto& gain = TORCHFX_KERNELS(dynamics_kernels).of(sample).gain;
+        multiply_by_gains<Sample>(
+            levels, {static_cast<Sample*>(y), y_channel_stride, 1, 1}, samples, recursions, 6, threads,
+            [&](const double* const* own, Smoothed* smoothed, const Sample* const* keys, int64_t count, int64_t n) {
+                GainCurve curves[most_smoothed];
+                for (int64_t i = 0; i < count; ++i)
+                    curves[i] = {own[i][0], own[i][1], own[i][2], own[i][3], own[i][4], own[i][5]};
+                gain[count](curves, smoothed, keys, n);
+            });
+        return TORCHFX_OK;
+    });
+}
+
+extern "C" int32_t torchfx_compand_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* key, int64_t key_channel_stride, int64_t key_time_stride, int64_t key_repeat,
+    void* y, int64_t y_channel_stride, int64_t groups, int64_t width, int64_t inner, int64_t samples,
+    const double* settings, int64_t points, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, int32_t threads) {
+    using namespace torchfx;
+    if (points < 1) return TORCHFX_BAD_ARGUMENT;
+    const Recursions recursions = {settings, 3 + 4 * points, {rows, repeat}, state_in, state_out};
+    if (const int32_t refused = recursions.refusal(dtype, groups, samples, threads)) return refused;
+    return with_type(dtype, [&](auto sample) -> int32_t {
+        using Sample = decltype(sample);
+        const Levels<Sample> levels = {
+            {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+            {static_cast<const Sample*>(key), key_channel_stride, key_time_stride, key_repeat}, {groups, width, inner}};
+        if (!levels.valid() || !y) return TORCHFX_BAD_ARGUMENT;
+        const auto& compand = TORCHFX_KERNELS(dynamics_kernels).of(sample).compand;
+        multiply_by_gains<Sample>(
+            levels, {static_cast<Sample*>(y), y_channel_stride, 1, 1}, samples, recursions, 0, threads,
+            [&](const double* const* own, Smoothed* smoothed, const Sample* const* keys, int64_t count, int64_t n) {
+                compand[count](own, points, smoothed, keys, n);
+            });
         return TORCHFX_OK;
     });
 }

@@ -154,6 +154,13 @@ struct Curve {
     }
 };
 
+// 2^octaves; a NaN stays one.
+template <class Sample>
+TORCHFX_INLINE vd factor_of(vd octaves) {
+    const vd within = min_of(set1(1000.0), max_of(set1(-1000.0), octaves));
+    return octaves == octaves ? exp2_of<Sample>(within) : octaves;
+}
+
 template <int N, class Sample>
 void gain(const GainCurve* curves, Smoothed* of, const Sample* const* keys, int64_t count) {
     Curve<Sample> curve[N];
@@ -166,9 +173,35 @@ void gain(const GainCurve* curves, Smoothed* of, const Sample* const* keys, int6
         of, count, 1 / per_octave,
         [&](int i, int64_t t) TORCHFX_INLINE_LAMBDA { return curve[i](load_samples(keys[i] + t)); },
         [&](int i, int64_t t, vd y, vd scale) TORCHFX_INLINE_LAMBDA {
-            const vd octaves = fma(y, scale, makeup[i]);
-            const vd within = min_of(set1(1000.0), max_of(set1(-1000.0), octaves));
-            store(of[i].samples + t, octaves == octaves ? exp2_of<Sample>(within) : octaves);
+            store(of[i].samples + t, factor_of<Sample>(fma(y, scale, makeup[i])));
+        });
+}
+
+// The gain in dB of a transfer curve at a level in dB: `points` rows of level, gain, slope to the right of it, and the
+// bend's share of the distance to the end of its knee, squared.
+TORCHFX_INLINE vd transferred(const double* points, int64_t count, vd level, vd half_knee) {
+    vd straight = set1(points[1]), rounding = set1(0.0);
+    for (int64_t n = 0; n < count; ++n, points += 4) {
+        const vd over = level - set1(points[0]), size = from_bits(bits_of(over) & set_bits(magnitude));
+        const vd within = max_of(set1(0.0), half_knee - size);
+        straight = over > set1(0.0) ? fma(set1(points[2]), over, set1(points[1])) : straight;
+        rounding = fma(within * within, set1(points[3]), rounding);
+    }
+    return straight + rounding;
+}
+
+template <int N, class Sample>
+void compand(const double* const* settings, int64_t points, Smoothed* of, const Sample* const* keys, int64_t count) {
+    smoothed_by<N>(
+        of, count, 1,
+        [&](int i, int64_t t) TORCHFX_INLINE_LAMBDA {
+            return from_bits(bits_of(load_samples(keys[i] + t)) & set_bits(magnitude));
+        },
+        [&](int i, int64_t t, vd y, vd sign) TORCHFX_INLINE_LAMBDA {
+            const vd size = y * sign, level = log2_of<double>(max_of(set1(1e-15), size)) * set1(per_octave);
+            const vd gain = transferred(settings[i] + 3, points, level, set1(settings[i][2]));
+            // NaN where the level is NaN or infinite.
+            store(of[i].samples + t, factor_of<Sample>(fma(size, set1(0.0), gain * set1(1 / per_octave))));
         });
 }
 
@@ -259,6 +292,7 @@ double average(double* taken, int64_t ahead, int64_t count, double sum, double* 
 #define TORCHFX_SAMPLE_KERNELS(Sample)                                                                 \
     {raise<Sample>, maximum<Sample>,                                                                   \
      {nullptr, gain<1, Sample>, gain<2, Sample>, gain<3, Sample>, gain<4, Sample>},                    \
+     {nullptr, compand<1, Sample>, compand<2, Sample>, compand<3, Sample>, compand<4, Sample>},        \
      scale<Sample>,                                                                                    \
      {nullptr, excess<1, Sample>, excess<2, Sample>, excess<3, Sample>, excess<4, Sample>},            \
      limit<Sample>}

@@ -33,6 +33,10 @@ struct DynamicsSampleKernels {
     // the curves ask for at the levels of the keys, smoothed. Levels end at -300 dB. A vector's room behind keys and
     // samples is read and written, too.
     void (*gain[most_smoothed + 1])(const GainCurve*, Smoothed*, const Sample* const* keys, int64_t count);
+    // The samples become the magnitudes of the keys, smoothed, and these the factors of transfer curves: for each channel
+    // its own settings, as in torchfx_compand_forward. Otherwise as `gain`.
+    void (*compand[most_smoothed + 1])(const double* const* settings, int64_t points, Smoothed*, const Sample* const* keys,
+                                       int64_t count);
     void (*scale)(const Sample* x, const double* factors, int64_t count, Sample* y);
     // The samples become 1 - threshold / max(peak, threshold), smoothed. Otherwise as `gain`.
     void (*excess[most_smoothed + 1])(const double* thresholds, Smoothed*, const Sample* const* peaks, int64_t count);

@@ -109,8 +109,12 @@ struct Forward {
 template <class Sample>
 struct Saturated {
     Forward<Sample> through;
-    const double *feedback, *drive, *tables;
+    const double *outputs, *feedback, *drive, *tables;
     Rows table_rows;
+
+    const double* output(int64_t c) const {
+        return outputs ? outputs + through.systems.rows.of(c) * (through.systems.states + 1) : nullptr;
+    }
 
     double loop(int64_t c) const { return feedback[c] * through.systems.of(c)[through.systems.size() - 1]; }
     bool has_table(int64_t c) const {
@@ -122,7 +126,7 @@ struct Saturated {
         if (!has_table(first) || !has_table(first + count - 1)) {
             for (int64_t c = first; c < first + count; ++c)
                 through.channel(c, [&](const StateSpaceRun& run) {
-                    kernels.saturated[states]({run, feedback[c], drive[c], nullptr});
+                    kernels.saturated[states]({run, output(c), feedback[c], drive[c], nullptr});
                 });
             return;
         }
@@ -141,8 +145,8 @@ struct Saturated {
         through.template channels<2>(first, count, [&](int64_t, int64_t n, auto& state, auto& tiles) {
             SaturatedRun runs[2];
             for (int64_t i = 0; i < count; ++i)
-                runs[i] = {{through.systems.of(first + i), 0, state[i], tiles[i], n}, feedback[first + i],
-                           drive[first + i], table[i]};
+                runs[i] = {{through.systems.of(first + i), 0, state[i], tiles[i], n}, output(first + i),
+                           feedback[first + i], drive[first + i], table[i]};
             kernels.saturated_by_table[states][count](runs);
         });
     }
@@ -231,7 +235,8 @@ extern "C" int32_t torchfx_saturated_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
-    const double* feedback, const double* drive, const double* tables, int64_t table_rows, int64_t table_repeat,
+    const double* outputs, const double* feedback, const double* drive, const double* tables, int64_t table_rows,
+    int64_t table_repeat,
     const double* state_in, double* state_out, int32_t threads) {
     using namespace torchfx;
     const Systems given = {systems, states, times, samples, {rows, repeat}};
@@ -246,7 +251,7 @@ extern "C" int32_t torchfx_saturated_forward(
         const Saturated<Sample> call = {
             {given, {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
              {static_cast<Sample*>(y), y_channel_stride, 1, 1}, state_in, state_out},
-            feedback, drive, tables, of_tables};
+            outputs, feedback, drive, tables, of_tables};
         const int wanted = threads_for(channels * samples, threads);
         const int64_t size = std::clamp<int64_t>(channels / wanted, 1, 2);
         parallel_for_or_throw((channels + size - 1) / size, wanted, [&](int64_t i) {

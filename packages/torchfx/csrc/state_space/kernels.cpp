@@ -7,12 +7,18 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-// Row i of the matrix times [s; x], the input first: it does not wait for the sample before.
+// A row times [s; x], the input first: it does not wait for the sample before.
+template <int N>
+TORCHFX_INLINE double product(const double* row, const double* s, double x) {
+    double sum = row[N] * x;
+    for (int j = 0; j < N; ++j) sum = plus_product(row[j], s[j], sum);
+    return sum;
+}
+
+// Row i of the matrix times [s; x].
 template <int N>
 TORCHFX_INLINE double row(const double* m, int i, const double* s, double x) {
-    double sum = m[i * (N + 1) + N] * x;
-    for (int j = 0; j < N; ++j) sum = plus_product(m[i * (N + 1) + j], s[j], sum);
-    return sum;
+    return product<N>(m + i * (N + 1), s, x);
 }
 
 template <int N>
@@ -99,7 +105,7 @@ void saturated(const SaturatedRun& call) {
         const double open = row<N>(m, N, s, 0.0), direct = m[(N + 1) * (N + 1) - 1];
         const double z = of.samples[t] - call.feedback * open, c = call.feedback * direct;
         const double u = call.drive == 0 ? z / (1 + c) : __builtin_tanh(solved(call.drive * z, c)) / call.drive;
-        of.samples[t] = open + direct * u;
+        of.samples[t] = product<N>(call.output ? call.output : m + N * (N + 1), s, u);
         next_state<N>(m, s, u);
     }
     for (int i = 0; i < N; ++i) of.state[i] = s[i];
@@ -161,10 +167,13 @@ TORCHFX_INLINE double looked_up(const double* table, double b) {
 template <int N, int channels>
 void saturated_by_table(const SaturatedRun* calls) {
     double s[channels][N], next_row[channels][N], entered[channels], p[channels], entrance[channels][N + 1];
+    const double* heard[channels];
     for (int l = 0; l < channels; ++l) {
         const StateSpaceRun& of = calls[l].run;
         const double *const m = of.m, *const output = m + N * (N + 1), scale = calls[l].drive * calls[l].feedback;
-        for (int i = 0; i <= N; ++i) entrance[l][i] = m[i * (N + 1) + N] / calls[l].drive;
+        heard[l] = calls[l].output ? calls[l].output : output;
+        for (int i = 0; i < N; ++i) entrance[l][i] = m[i * (N + 1) + N] / calls[l].drive;
+        entrance[l][N] = heard[l][N] / calls[l].drive;
         for (int i = 0; i < N; ++i) s[l][i] = of.state[i];
         p[l] = scale * row<N>(m, N, s[l], 0.0);
         entered[l] = 0;
@@ -182,7 +191,7 @@ void saturated_by_table(const SaturatedRun* calls) {
             const double h = looked_up(calls[l].table, calls[l].drive * *sample - p[l]);
             double next[N], y = entrance[l][N] * h, coming = 0;
             for (int j = 0; j < N; ++j) {
-                y = plus_product(m[N * (N + 1) + j], s[l][j], y);
+                y = plus_product(heard[l][j], s[l][j], y);
                 coming = plus_product(next_row[l][j], s[l][j], coming);
             }
             for (int i = 0; i < N; ++i) {

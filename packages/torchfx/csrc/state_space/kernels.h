@@ -32,10 +32,11 @@ struct StateSpaceGradient {
     double* grad_m;  // like m with the same step, or NULL; added to
 };
 
-// u = tanh(drive * (x - feedback * y)) / drive drives the system in the place of x, y being the system's own output at
-// the same instant.
+// u = tanh(drive * (x - feedback * y)) / drive drives the system in the place of x, y being what the matrix's last row gives
+// at the same instant.
 struct SaturatedRun {
     StateSpaceRun run;
+    const double* output;  // (states + 1,): the row for the output, in the place of the matrix's last one, which is fed back
     double feedback, drive;
     const double* table;  // of the loop's c = feedback times the system's last element; NULL where there is none
 };

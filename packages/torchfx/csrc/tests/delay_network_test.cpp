@@ -81,18 +81,29 @@ struct Network {
     }
     template <class Sample>
     int32_t run(const std::vector<Sample>& x, int64_t start, int64_t count, std::vector<Sample>& y, int64_t samples,
-                int32_t threads, bool kept = true) {
+                int32_t threads, bool kept = true, int64_t* passed = nullptr) {
         double *const in_lines = kept ? held.data() : nullptr, *const in_filters = kept && sections ? state.data() : nullptr;
         return torchfx_delay_network_forward(
             sizeof(Sample) == 4 ? TORCHFX_F32 : TORCHFX_F64, x.data() + start, samples, 1, 1, y.data() + start, samples, groups,
             count, delays.data(), lines, inputs, outputs, systems.data(), groups, 1, sections ? sos.data() : nullptr, sections,
-            groups, 1, filter_first, in_lines, in_lines, in_filters, in_filters, threads);
+            groups, 1, filter_first, in_lines, in_lines, in_filters, in_filters, passed,
+            threads);
     }
 
     int64_t groups, lines, inputs, outputs, sections;
     bool filter_first;
     std::vector<int64_t> delays;
     std::vector<double> systems, sos, held, state;
+
+    // Lines that were rings in their state, oldest first again.
+    void turn_back(int64_t passed) {
+        auto at = held.begin();
+        for (int64_t g = 0; g < groups; ++g)
+            for (const int64_t delay : delays) {
+                std::rotate(at, at + passed % delay, at + delay);
+                at += delay;
+            }
+    }
 };
 
 template <class A, class B>
@@ -111,14 +122,17 @@ void the_network_follows_its_equations() {
             for (const int64_t sections : {0, 2})
                 for (const bool filter_first : {false, true}) {
                     const int64_t groups = pick(1, 3), inputs = pick(1, 3), outputs = pick(1, 3);
-                    Network network(groups, delays, inputs, outputs, sections, filter_first), twin = network, blocks = network;
+                    Network network(groups, delays, inputs, outputs, sections, filter_first), twin = network, blocks = network,
+                            rings = network;
                     std::vector<Sample> x;
                     for (int64_t i = 0; i < groups * inputs * samples; ++i) x.push_back(static_cast<Sample>(noise()));
-                    std::vector<Sample> y(static_cast<size_t>(groups * outputs * samples)), parts = y;
+                    std::vector<Sample> y(static_cast<size_t>(groups * outputs * samples)), parts = y, turned = y;
                     expect(network.run(x, 0, samples, y, samples, 2) == TORCHFX_OK, "networks are accepted");
+                    int64_t passed = 0;
                     for (int64_t start = 0; start < samples;) {
                         const int64_t count = std::min(samples - start, pick(1, 400));
                         expect(blocks.run(x, start, count, parts, samples, 1) == TORCHFX_OK, "blocks are accepted");
+                        expect(rings.run(x, start, count, turned, samples, 2, true, &passed) == TORCHFX_OK, "rings are accepted");
                         start += count;
                     }
                     std::vector<double> right(y.size());
@@ -136,6 +150,9 @@ void the_network_follows_its_equations() {
                     expect(apart(twin.held, network.held) < 1e-12, "the lines hold what went in last");
                     expect(apart(twin.state, network.state) < 1e-12, "the filters' states are the equations'");
                     expect(apart(y, parts) < bound && apart(network.held, blocks.held) < 1e-12, "blocks equal the whole");
+                    rings.turn_back(passed);
+                    expect(parts == turned && rings.held == blocks.held && rings.state == blocks.state,
+                           "lines that are rings in their state change nothing");
                     std::fill(network.held.begin(), network.held.end(), 0.0);
                     std::fill(network.state.begin(), network.state.end(), 0.0);
                     expect(network.run(x, 0, samples, y, samples, 1) == TORCHFX_OK &&
@@ -151,17 +168,19 @@ void a_program_runs_it() {
         Network network(2, {3, 40}, 2, 2, sections, false), whole = network;
         const std::vector<double> x = noises(4 * 300);
         std::vector<double> y(x.size()), parts = y;
+        int64_t passed = 0;
         expect(whole.run(x, 0, 300, y, 300, 1) == TORCHFX_OK, "the network is accepted");
         const auto address = [](const auto* pointer) { return static_cast<int64_t>(reinterpret_cast<intptr_t>(pointer)); };
-        std::vector<int64_t> program = {TORCHFX_F64, 1, 2, TORCHFX_STEP_delay_network, 18, 0, 1, TORCHFX_F64,
+        std::vector<int64_t> program = {TORCHFX_F64, 1, 2, TORCHFX_STEP_delay_network, 19, 0, 1, TORCHFX_F64,
                                         address(network.delays.data()), 2, 2, address(network.systems.data()), 2, 1,
                                         address(network.sos.data()), sections, 2, 1, 43, address(network.held.data()),
-                                        address(network.state.data())};
+                                        address(network.state.data()), address(&passed)};
         const auto run = [&](int64_t start, int64_t count) {
             return torchfx_program_run(program.data(), static_cast<int64_t>(program.size()), x.data() + start, 300, 1,
                                        parts.data() + start, 300, 4, count, 1024, 1);
         };
         for (int64_t start = 0; start < 300; start += 75) expect(run(start, 75) == TORCHFX_OK, "the program is accepted");
+        network.turn_back(passed);
         expect(apart(y, parts) < 1e-12 && apart(whole.held, network.held) < 1e-12, "blocks of a program equal the whole");
         network.delays[0] = 0;
         expect(run(0, 75) == TORCHFX_BAD_ARGUMENT, "a line without delay is refused in a program");

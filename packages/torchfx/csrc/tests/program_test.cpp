@@ -548,18 +548,19 @@ void saturated_is_the_operator_in_blocks_of_any_size() {
     const int64_t channels = 7, samples = 700, states = 2;
     const std::vector<double> systems = {0.5, 0.1, 0.3, 0, 0.4, 0.2, 1, 0.5, 0.3, 0.7, 0, 0.3, 0.2, -0.4, 0.2, 0.5, 0.5, 0.8};
     const std::vector<double> feedback = {1, 2, 2, 1, 0.5, 100, 1}, drive = {1, 2, 0.1, 5, 0, 1, 3};
+    const std::vector<double> outputs = {1, 0.5, 0.3, 0.4, -0.7, 1};
     std::vector<double> loops, state = noises(channels * states), after = state;
     for (size_t c = 0; c < 7; ++c) loops.push_back(feedback[c] * systems[c % 2 * 9 + 8]);
     std::vector<double> tables(7 * TORCHFX_SATURATION_TABLE);
     expect(torchfx_saturation_tables(loops.data(), channels, tables.data()) == TORCHFX_OK, "tables are made");
     const Signal<Sample> x = Signal<Sample>::random(channels, samples, 2);
     Signal<Sample> y(channels, samples), expected(channels, samples);
-    const std::vector<int64_t> arguments = {address(systems), states, 2, 1, address(feedback), address(drive),
-                                            address(tables), channels, 1, address(state)};
+    const std::vector<int64_t> arguments = {address(systems), states, 2, 1, address(outputs), address(feedback),
+                                            address(drive), address(tables), channels, 1, address(state)};
     run_in_blocks(Program(dtype).step(TORCHFX_STEP_saturated, 0, 1, dtype, arguments), x, y);
     expect(torchfx_saturated_forward(dtype, x.values.data(), x.row, x.stride, 1, expected.values.data(), expected.row,
-                                     channels, samples, systems.data(), states, 1, 2, 1, feedback.data(), drive.data(),
-                                     nullptr, 1, 1, after.data(), after.data(), 2) == TORCHFX_OK, "the operator runs");
+                                     channels, samples, systems.data(), states, 1, 2, 1, outputs.data(), feedback.data(),
+                                     drive.data(), nullptr, 1, 1, after.data(), after.data(), 2) == TORCHFX_OK, "the operator runs");
     expect(largest_difference(y, expected) < (sizeof(Sample) == 4 ? 1e-6 : 1e-13), "saturated is the operator");
     for (size_t i = 0; i < state.size(); ++i) expect(std::fabs(state[i] - after[i]) < 1e-13, "and leaves its state");
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -647,6 +648,56 @@ void an_oversampled_curve_is_late() {
     expect(status(3, 4) == TORCHFX_BAD_ARGUMENT, "a row without a channel");
     drive[0] = nan;
     expect(status(10, 0) == TORCHFX_NOT_FINITE, "a NaN is refused");
+}
+
+// With a key of its own, and without one.
+template <class Sample>
+void compand_is_its_definition_in_blocks_of_any_size() {
+    const int32_t dtype = dtype_of<Sample>;
+    const int64_t samples = 1300, points = 2;
+    // rise, fall, half the knee; level, gain, slope, bend share of each point
+    const std::vector<double> settings = {0.2, 0.01, 3, -40, 6, -0.5, -0.04, -10, -9, 0.2, 0.05,
+                                          0.05, 0.3, 0, -60, 0, 1, 0, -20, 40, 1, 0};
+    for (int64_t key : {0, 2})
+        for (int64_t linked : {1, 2}) {
+            std::vector<double> state(static_cast<size_t>(4 / linked), 0.1);
+            Signal<Sample> x = Signal<Sample>::random(4, samples, 2);
+            Signal<Sample> y(4, samples);
+            for (int64_t t = 0; t < samples; ++t) x(0, t) = t % 500 < 200 ? x(0, t) : x(0, t) / 100;
+            const std::vector<int64_t> arguments = {key, linked, address(settings), points, 2, 1, address(state)};
+            Program program(dtype, key ? 3 : 2);
+            if (key) program = program.step(TORCHFX_STEP_maximum, 0, 2, dtype, {linked, 0, 0});
+            run_in_blocks(program.step(TORCHFX_STEP_compand, 0, 1, dtype, arguments), x, y);
+            double worst = 0;
+            for (int64_t g = 0; g < 4 / linked; ++g) {
+                const double* const own = settings.data() + g % 2 * (3 + 4 * points);
+                double size = 0.1;
+                for (int64_t t = 0; t < samples; ++t) {
+                    double peak = 0;
+                    for (int64_t c = g * linked; c < (g + 1) * linked; ++c) peak = std::fmax(peak, std::fabs(double{x(c, t)}));
+                    size += own[peak > size ? 0 : 1] * (peak - size);
+                    const double level = 20 * std::log10(std::fmax(size, 1e-15));
+                    double gain = own[4], rounding = 0;
+                    for (int64_t n = 0; n < points; ++n) {
+                        const double *const point = own + 3 + 4 * n, over = level - point[0];
+                        if (over > 0) gain = point[1] + point[2] * over;
+                        rounding += point[3] * std::pow(std::fmax(own[2] - std::fabs(over), 0), 2);
+                    }
+                    for (int64_t c = g * linked; c < (g + 1) * linked; ++c) {
+                        const double wanted = x(c, t) * std::pow(10, (gain + rounding) / 20);
+                        worst = std::fmax(worst, std::fabs(y(c, t) - wanted) / std::fmax(std::fabs(wanted), 1));
+                    }
+                }
+            }
+            expect(worst < (sizeof(Sample) == 4 ? 2e-7 : 1e-12), "compand is its definition");
+            for (size_t argument = 1; argument < arguments.size(); ++argument) {
+                std::vector<int64_t> wrong = arguments;
+                wrong[argument] = 0;
+                wrong[0] = 0;
+                expect(run(Program(dtype).step(TORCHFX_STEP_compand, 0, 1, dtype, wrong), x, y) == TORCHFX_BAD_ARGUMENT,
+                       "an argument that does not fit is refused");
+            }
+        }
 }
 
 template <class Sample>
@@ -740,6 +791,7 @@ void every_step_equals_its_definition() {
     curves_are_their_formulas<Sample>();
     an_oversampled_curve_is_late<Sample>();
     transient_is_its_definition_in_blocks_of_any_size<Sample>();
+    compand_is_its_definition_in_blocks_of_any_size<Sample>();
 }
 
 // --- chains --------------------------------------------------------------------------------------------

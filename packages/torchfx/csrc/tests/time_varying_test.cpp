@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "testing.h"
@@ -141,11 +142,12 @@ void state_space_is_the_system() {
                     drive.push_back(c % 3 == 2 ? 0.0 : 1.5);
                 }
                 const bool solvable = times == 1;
+                const std::vector<double> outputs = noises(rows * (states + 1));
                 if (solvable)
                     expect(torchfx_saturated_forward(dtype_of<Sample>, x.values.data(), x.row, x.stride, 1, through.data(),
                                                      through.row, channels, samples, systems.values.data(), states, times, rows,
-                                                     1, feedback.data(), drive.data(), nullptr, 1, 1, before.data(),
-                                                     after.data(), 2) == TORCHFX_OK,
+                                                     1, outputs.data(), feedback.data(), drive.data(), nullptr, 1, 1,
+                                                     before.data(), after.data(), 2) == TORCHFX_OK,
                            "a loop with an amplifier is accepted");
                 for (int64_t c = 0; c < channels; ++c) {
                     const auto step = [&](int64_t t, const std::vector<double>& in) {
@@ -169,8 +171,9 @@ void state_space_is_the_system() {
                         looped.back() = 0;
                         looped.back() = saturated(step(t, looped).back(), at(c, t, states, states), x(c, t),
                                                   feedback[static_cast<size_t>(c)], drive[static_cast<size_t>(c)]);
+                        right_through.push_back(std::inner_product(looped.begin(), looped.end(),
+                                                                   outputs.begin() + c % rows * (states + 1), 0.0));
                         looped = step(t, looped);
-                        right_through.push_back(looped.back());
                     }
                     right_after.insert(right_after.end(), (solvable ? looped : in).begin(), (solvable ? looped : in).end() - 1);
                     std::vector<double> adjoint(grad_after.begin() + c * states, grad_after.begin() + (c + 1) * states);

@@ -77,6 +77,7 @@ __all__ = [
     "sections",
     "shelf_slope",
     "taps",
+    "transfer_points",
     "window",
 ]
 
@@ -904,6 +905,52 @@ class Matrix(Taps):
         return "finite real numbers, (..., outputs, inputs)"
 
 
+class TransferPoints(Matrix):
+    """Points (..., n, 2) of a transfer curve: levels in dB, and what comes out at each."""
+
+    HIGHEST = 1000.0
+    DISTANCE = 1e-3  # dB; a line between closer points has a slope whose rounding is heard
+
+    def check(self, value: Any, rate: float | None) -> Tensor:
+        """Return the tensor given, if it is one that is learned, or float64 values."""
+        from torchfx.tensors import is_readable
+
+        found = super().check(value, rate)
+        if found.shape[-1] != 2:
+            raise ArgumentError(f"{self.name} must have the shape (..., points >= 1, 2), got {tuple(found.shape)}")
+        if not is_readable(found):
+            return found
+        beyond = found.detach().abs().max().item()
+        if beyond > self.HIGHEST:
+            raise ArgumentError(f"{self.name} must lie in [{-self.HIGHEST:g}, {self.HIGHEST:g}] dB, got {beyond:g}")
+        steps = found.detach()[..., 0].diff(dim=-1)
+        if bool((steps < self.DISTANCE).any()):
+            raise ArgumentError(
+                f"{self.name} must have levels that rise by at least {self.DISTANCE:g} dB from point to point, "
+                f"got a step of {steps.min().item():g} dB"
+            )
+        return found
+
+    def show(self, value: Any) -> str:
+        """Return the number of points."""
+        *leading, count, _ = value.shape
+        text = f"{count} point" + ("" if count == 1 else "s")
+        return f"{tuple(leading)} x {text}" if leading else text
+
+    def draw(self, random: Random, rate: float) -> Any:
+        """Return up to four points at which levels change by up to 20 dB."""
+        levels = [-10.0 - 18.0 * i - random.uniform(0, 9) for i in reversed(range(random.randint(1, 4)))]
+        return [[level, level + random.uniform(-20, 20)] for level in levels]
+
+    def example(self) -> str:
+        """Return a value as the command line takes it."""
+        return "[[-70,-70],[-60,-20]]"
+
+    def range_text(self) -> str:
+        """Return the shape."""
+        return "dB, (..., points, 2), levels ascending"
+
+
 def rows_of(text: str) -> list[str]:
     """Return the rows of a list of lists, each a list: of "[[1, 0], [0, 1]]", or of "[1, 0; 0, 1]".
 
@@ -1285,6 +1332,11 @@ def matrix(*, doc: str = "") -> Any:
     return Matrix(REQUIRED, doc)
 
 
+def transfer_points(*, doc: str = "") -> Any:
+    """Declare the points of a transfer curve, levels in dB and what comes out."""
+    return TransferPoints(REQUIRED, doc)
+
+
 def denominator(*, doc: str = "") -> Any:
     """Declare the denominator of a transfer function."""
     return Denominator(REQUIRED, doc)
@@ -1316,7 +1368,7 @@ def window(*, default: Any = REQUIRED, doc: str = "") -> Any:
     field_specifiers=(
         choice, count, curve, decibels, denominator, duration, flag, frequencies, frequency, gain_decibels,
         impulse_response, level, matrix, milliseconds, number, output_rate, pass_zero, per_band, processor,
-        quality, ratio, recording, sample_rate, sections, shelf_slope, taps, window,
+        quality, ratio, recording, sample_rate, sections, shelf_slope, taps, transfer_points, window,
     ),
 )  # fmt: skip
 class Declared:

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import torchfx as fx
 from torchfx.effect import (
     Chorus,
+    Compand,
     Compressor,
     Distortion,
     Expander,
@@ -58,6 +59,7 @@ def dynamics(link: bool) -> list[fx.Processor]:
         NoiseGate(-20.0, link=link, hold_ms=1.3) | Gain(0.5),
         NoiseGate(-20.0, link=link, hold_ms=0.02, sidechain=high),
         NoiseGate(-20.0, link=link, sidechain=NoiseGate(-30.0, link=link)),
+        Compand([[-60.0, -60.0], [-30.0, -20.0], [0.0, -6.0]], 5.0, link=link, lookahead_ms=0.3),
         Limiter(-12.0, link=link, true_peak=True),
         fx.filter.LoButterworth(9000) | Limiter(-12.0, link=link, true_peak=True, lookahead_ms=0.0),
     ]
@@ -185,3 +187,16 @@ def test_steps_that_lag_one_behind_the_other_give_the_whole(sizes, true_peak):
     stream = fx.Stream(chain, FS, 2)
     y = torch.cat([*(stream.process(block) for block in x.split(sizes, -1)), stream.flush()], -1)
     torch.testing.assert_close(y[..., stream.latency_samples :], chain(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("module", [fx.effect.Reverb(), fx.effect.FDNReverb(), fx.effect.Delay("5ms", feedback=0.5)])
+def test_what_lines_hold_after_short_blocks_is_what_they_hold_after_the_whole(module):
+    x = torch.randn(2, 64 * 70, generator=torch.Generator().manual_seed(0))
+    blocks, whole = (fx.realtime.Stream(module, FS, 2) for _ in range(2))
+    y = torch.cat([blocks.process(block) for block in x.split(64, dim=-1)], dim=-1)
+    assert torch.allclose(y, whole.process(x), rtol=0, atol=1e-6)
+    for own, other in zip(blocks.state, whole.state, strict=True):
+        assert torch.allclose(own, other, rtol=0, atol=1e-12)
+    later = fx.realtime.Stream(module, FS, 2)
+    later.state = blocks.state
+    assert torch.allclose(later.process(x), whole.process(x), rtol=0, atol=1e-6)

@@ -14,6 +14,7 @@ from torch import Tensor
 from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
 
 __all__ = [
+    "broadcast",
     "broadcast_shapes",
     "check_coefficients",
     "check_dense",
@@ -81,17 +82,33 @@ def leading_dimensions(name: str, values: Tensor, core: int, x: Tensor) -> Seque
     if own == leading:
         return leading
     try:
-        return tuple(torch.broadcast_shapes(leading, own))
+        return broadcast(leading, own)
     except RuntimeError:
         raise ArgumentError(
             f"{name}'s leading dimensions must broadcast with the signal's {tuple(x.shape[:-1])}, got {tuple(own)}"
         ) from None
 
 
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """Return what shapes broadcast to, as `torch.broadcast_shapes`, which takes longer than a short block's filter."""
+    found: tuple[int, ...] = ()
+    for shape in map(tuple, shapes):
+        if shape == found or not shape:
+            continue
+        long, short = (shape, found) if len(shape) > len(found) else (found, shape)
+        start, joined = len(long) - len(short), []
+        for a, b in zip(long[start:], short, strict=True):
+            if type(a) is not int or type(b) is not int or (a != b and a != 1 and b != 1):
+                return tuple(torch.broadcast_shapes(*map(tuple, shapes)))  # it knows symbols, and raises
+            joined.append(a if b == 1 else b)
+        found = (*long[:start], *joined)
+    return found
+
+
 def broadcast_shapes(**shapes: Sequence[int]) -> tuple[int, ...]:
     """Return what shapes broadcast to, or raise naming them."""
     try:
-        return tuple(torch.broadcast_shapes(*map(tuple, shapes.values())))
+        return broadcast(*shapes.values())
     except RuntimeError:
         given = ", ".join(f"{tuple(shape)} of {name}" for name, shape in shapes.items())
         raise ArgumentError(f"leading dimensions must broadcast with each other, got {given}") from None

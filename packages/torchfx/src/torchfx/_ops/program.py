@@ -169,24 +169,34 @@ class Program:
     Args:
         shape: the signal's leading dimensions.
         dtype: the signal's type.
-        works: where partitioned responses keep their sums, by the address of their state. A program with another one's
-            states needs that one's sums too.
+        works: where partitioned responses keep their sums, and delay networks how far their lines' rings have turned,
+            by the address of their state. A program with another one's states needs that one's, too.
+        in_rings: whether delay lines are rings in their state, which then holds what it says after `settle` only. It
+            saves moving them at every block.
 
     Attributes:
         sums: what steps keep from block to block beside their state: zeros at rest, and after `settle`.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, works: dict[int, Tensor] | None = None) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        works: dict[int, Tensor] | None = None,
+        in_rings: bool = False,
+    ) -> None:
         self.shape, self.dtype = tuple(shape), dtype
         self.double = dtype is torch.float64
         self.channels = math.prod(shape)
         self.works: dict[int, Tensor] = {} if works is None else works
         self.sums: list[Tensor] = []
+        self._in_rings = in_rings
         self._records: list[Record] = []
         self._doubles = [self.double, self.double]  # of each buffer
         self._kept: list[Any] = []
         self._words = array("q")
         self._last_shape: tuple[int, ...] = ()
+        self._is_huge = False
 
     # --- steps ----------------------------------------------------------------------------------------------
 
@@ -247,10 +257,14 @@ class Program:
             check_stable(sos.flatten(-3, -2))
             sections = self._rows("sos", sos, 3, leading, ("sos_rows", "sos_repeat"))
             filters = {**sections, "sections": sos.shape[-2], "state": state}
+        passed = None
+        if self._in_rings:
+            passed = self.works.setdefault(lines.data_ptr(), torch.zeros(1, dtype=torch.int64))
         return self._append(
             "delay_network", source,
             delays=torch.tensor(delays), lines=len(delays), inputs=system.shape[-1] - len(delays),
             **self._rows("systems", system, 2, leading), **filters, length=sum(delays), held=lines,
+            passed=passed,
         )  # fmt: skip
 
     def dynamics(self, source: int, settings: Tensor, state: Tensor, key: int | None = None) -> int:
@@ -266,6 +280,21 @@ class Program:
         return self._append(
             "dynamics", source, key=source if key is None else key, linked=self._sharing(state.shape),
             **self._rows("settings", settings, 1, state.shape), state=state,
+        )  # fmt: skip
+
+    def compand(self, source: int, settings: Tensor, state: Tensor, key: int | None = None) -> int:
+        """Append a factor that follows the smoothed level by a curve of straight lines.
+
+        Args:
+            source: the buffer to read.
+            settings: (..., 3 + 4 points), as csrc/torchfx_dsp.h explains them.
+            state: (...): as many magnitudes as there are signals, or one for several channels that share their gain.
+            key: the buffer whose level it is: of channels that share their gain, that of the first.
+        """
+        check_finite("settings", settings)
+        return self._append(
+            "compand", source, key=source if key is None else key, linked=self._sharing(state.shape),
+            **self._rows("settings", settings, 1, state.shape), points=settings.shape[-1] // 4, state=state,
         )  # fmt: skip
 
     def limiter(
@@ -315,18 +344,22 @@ class Program:
             "true_peak", source, taps=packed(taps), up=up, n_taps=n_taps, middle=middle, wait=wait, past=past
         )
 
-    def saturated(self, source: int, system: Tensor, feedback: Tensor, drive: Tensor, state: Tensor) -> int:
+    def saturated(
+        self, source: int, system: Tensor, output: Tensor, feedback: Tensor, drive: Tensor, state: Tensor
+    ) -> int:
         """Append a system with a saturating amplifier; arguments are those of `_ops.saturated_forward`.
 
         Args:
             source: the buffer to read.
             system: (..., 1, n + 1, n + 1).
+            output: (..., n + 1): the row for what is put out, whatever is fed back.
             feedback, drive: (...).
             state: (..., n).
         """
         check_finite("system", system)
         values = {"feedback": feedback, "drive": drive}
         own = {name: packed(each.detach().expand(self.shape)) for name, each in values.items()}
+        own["outputs"] = packed(output.detach().expand(*system.shape[:-3], -1))
         loops = packed((feedback * system[..., 0, -1, -1]).detach())
         tables = self._rows("tables", saturation_tables(loops), 1, names=("table_rows", "table_repeat"))
         return self._append(
@@ -519,12 +552,11 @@ class Program:
         time = shape[-1]
         if shape != self._last_shape and shape[:-1] == self.shape:
             self._last_shape = shape  # the comparison of whole shapes takes half as long
+            self._is_huge = x.nbytes >= HUGE
         if shape == self._last_shape and x.is_contiguous():
             signal, row_stride, time_stride = x, time, 1
             if y is None:
-                y = torch.empty_like(x)
-                if y.nbytes >= HUGE:
-                    y = empty(shape, x.dtype, x)
+                y = empty(shape, x.dtype, x) if self._is_huge else torch.empty_like(x)
         else:
             signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
             if repeat != 1:
@@ -554,7 +586,9 @@ class Program:
     def settle(self) -> None:
         """Make all states what they are after the blocks so far."""
         pack, run = native.call["fir_settle"]
-        for record in self._records:
+        for record, values in zip(self._records, self._kept, strict=True):
+            if record.kind.name == "delay_network" and values["passed"] is not None:
+                _turn_back(values["held"], values["delays"].tolist(), values["passed"])
             if record.kind.name == "partitioned":
                 status = run(pack(self.channels, *record.values, torch.get_num_threads()))
                 if status:
@@ -590,3 +624,12 @@ class Program:
         values = values.detach() if values.requires_grad else values
         tensor, rows, repeat = coefficient_rows(values, core, self.shape if leading is None else leading)
         return {name: tensor, names[0]: rows, names[1]: repeat}
+
+
+def _turn_back(lines: Tensor, delays: Sequence[int], passed: Tensor) -> None:
+    """Put the samples of delay lines (..., sum of delays), which are rings, in order, the oldest ones first."""
+    turned = int(passed)
+    if turned:
+        for line in lines.split(delays, dim=-1):
+            line.copy_(line.roll(-(turned % line.shape[-1]), dims=-1))
+        passed.zero_()

@@ -7,7 +7,7 @@ change at every sample without the jumps of direct forms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -15,7 +15,36 @@ from torchfx.checks import sample_rate
 from torchfx.design.biquad import BTYPE, CUTOFF, GAIN_DB, PROTOTYPES, BiquadType, Q, checked, prewarped, stacked
 from torchfx.parameters import Value
 
-__all__ = ["ladder", "state_variable"]
+__all__ = ["LADDER_MODES", "LadderMode", "ladder", "state_variable"]
+
+
+class LadderMode(NamedTuple):
+    """What of a ladder's stages is heard.
+
+    Attributes:
+        weights: of what drives the ladder, and of each stage's output.
+        numerators: that sum times (s + 1)^4, s in units of the cutoff: two factors, coefficients of s^2, s and 1.
+    """
+
+    weights: tuple[float, ...]
+    numerators: tuple[tuple[float, float, float], tuple[float, float, float]]
+
+
+ONE, S, POLE = (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, 1.0, 1.0)
+S_SQUARED, POLES = (1.0, 0.0, 0.0), (1.0, 2.0, 1.0)
+
+LADDER_MODES = {
+    "LPF12": LadderMode((0, 0, 1, 0, 0), (POLE, POLE)),
+    "HPF12": LadderMode((1, -2, 1, 0, 0), (S_SQUARED, POLES)),
+    "BPF12": LadderMode((0, 0, 1, -1, 0), (S, POLE)),
+    "LPF24": LadderMode((0, 0, 0, 0, 1), (ONE, ONE)),
+    "HPF24": LadderMode((1, -4, 6, -4, 1), (S_SQUARED, S_SQUARED)),
+    "BPF24": LadderMode((0, 0, 1, -2, 1), (S, S)),
+}
+"""Each stage divides by s + 1.
+
+Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (modes of the ladder).
+"""
 
 
 def state_variable(cutoff: Value, q: Value, gain_db: Value, fs: float, btype: BiquadType = "lowpass") -> Tensor:
@@ -53,7 +82,7 @@ def state_variable(cutoff: Value, q: Value, gain_db: Value, fs: float, btype: Bi
     )
 
 
-def ladder(cutoff: Value, fs: float) -> Tensor:
+def ladder(cutoff: Value, fs: float, mode: str = "LPF24") -> Tensor:
     """Design four one-pole low-passes in a row with trapezoidal integrators, a ladder filter without its feedback.
 
     Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapters 3 and 5.
@@ -61,6 +90,7 @@ def ladder(cutoff: Value, fs: float) -> Tensor:
     Args:
         cutoff: -3 dB frequency of each, Hz, in (0, fs/2).
         fs: sample rate, Hz.
+        mode: one of `LADDER_MODES`: the sum of stages that is put out. "LPF24" is the last one, which is fed back.
 
     Returns:
         float64, (..., 5, 5), for `torchfx_ext::saturated_forward`.
@@ -70,13 +100,16 @@ def ladder(cutoff: Value, fs: float) -> Tensor:
     share = g / (1 + g)
     # Each signal as its share of the four states and of the input; a stage adds to its state twice share (in - state).
     signal: list[Any] = [0.0, 0.0, 0.0, 0.0, 1.0]
-    rows = []
+    rows, stages = [], [signal]
     for stage in range(4):
         state = [float(i == stage) for i in range(5)]
         change = [share * (a - b) for a, b in zip(signal, state, strict=True)]
         rows.append([s + 2 * v for s, v in zip(state, change, strict=True)])
         signal = [s + v for s, v in zip(state, change, strict=True)]
-    return _matrix([*rows, signal])
+        stages.append(signal)
+    weights = LADDER_MODES[mode].weights
+    heard = [sum(w * v for w, v in zip(weights, shares, strict=True)) for shares in zip(*stages, strict=True)]
+    return _matrix([*rows, heard])
 
 
 def _matrix(rows: Sequence[Sequence[Value]]) -> Tensor:

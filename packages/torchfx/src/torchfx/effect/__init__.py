@@ -1,6 +1,7 @@
 """Effects, all `nn.Module`s."""
 
 from torchfx.effect.channels import Balance, ChannelMatrix, Mono, Pan, StereoWidth
+from torchfx.effect.compand import Compand
 from torchfx.effect.delay import Delay, PingPongDelay
 from torchfx.effect.dither import Dither
 from torchfx.effect.dynamics import Compressor, Expander, NoiseGate
@@ -31,6 +32,7 @@ __all__ = [
     "BitCrush",
     "ChannelMatrix",
     "Chorus",
+    "Compand",
     "Compressor",
     "DeEsser",
     "Delay",

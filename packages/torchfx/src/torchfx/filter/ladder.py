@@ -10,9 +10,9 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design.biquad import second_order, section
-from torchfx.design.state_space import ladder
+from torchfx.design.state_space import LADDER_MODES, ladder
 from torchfx.errors import ArgumentError
-from torchfx.parameters import Value, frequency, number, sample_rate
+from torchfx.parameters import Value, choice, frequency, number, sample_rate
 from torchfx.plan import LTI, Handover, State, kept
 from torchfx.plan.handover import LONGEST_WAIT_S, NEAR_CORNER, samples
 from torchfx.tensors import settings_on
@@ -21,19 +21,25 @@ __all__ = ["Ladder"]
 
 HALF_POWER = 0.5**0.5
 
+FED_BACK = "LPF24"
+
 PERIODS = 3.0
 """Of the cutoff: by then a ladder from rest has settled, but for a strong resonance, which grows from silence."""
 
 
 class Ladder(Processor):
-    """Ladder low-pass of 24 dB per octave with resonance and saturation, after R. Moog's.
+    """Ladder filter with resonance and saturation, after R. Moog's.
 
     Four one-pole low-passes in a row, whose output is fed back to the input, where a tanh limits what comes in. The
     loop is solved within each sample (trapezoidal integrators, no delay in the feedback), so cutoff and resonance are
-    those of the circuit. As in the circuit, the gain at 0 Hz falls to 1 / (1 + 4 resonance). Without drive the filter
-    is linear, and chains fuse it.
+    those of the circuit. As in the circuit, the gain of low-passes at 0 Hz falls to 1 / (1 + 4 resonance). Without
+    drive the filter is linear, and chains fuse it.
 
-    Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (the saturator after the feedback).
+    `mode` says what is heard: low-passes and high-passes of 12 or 24 dB per octave; the band-passes rise with 6 and 12
+    dB per octave to the cutoff, and both fall with 12 dB per octave from there. They are sums of the four stages and of
+    what drives them, and "LPF24" is the last stage.
+
+    Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (the saturator after the feedback, and modes).
 
     Examples:
         >>> import torch
@@ -49,6 +55,7 @@ class Ladder(Processor):
     drive: Value = number(
         default=1.0, low=0.0, high=1000.0, draws=(0.1, 4.0), doc="how early the saturation sets in; 0 is linear"
     )
+    mode: str = choice(tuple(LADDER_MODES), default="LPF24", doc="low-, high- or band-pass, dB per octave")
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
@@ -67,9 +74,10 @@ class Ladder(Processor):
             return None
         radius: float = (4 * self.resonance) ** 0.25
         rows = []
-        for real in (HALF_POWER * radius, -HALF_POWER * radius):
+        for sign, numerator in zip((1, -1), LADDER_MODES[self.mode].numerators, strict=True):
+            real = sign * HALF_POWER * radius
             denominator = (1.0, 2 - 2 * real, 1 - 2 * real + radius**2)
-            rows.append(section(second_order((0.0, 0.0, 1.0), denominator, self.cutoff, rate)))
+            rows.append(section(second_order(numerator, denominator, self.cutoff, rate)))
         return LTI(sos=torch.cat(rows, dim=-2))
 
     def init_state(
@@ -79,9 +87,20 @@ class Ladder(Processor):
         return (torch.zeros(*self.output_shape(tuple(shape)), 4, dtype=torch.float64, device=device),)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
-        """Process a block."""
-        y, after = _ops.saturated_forward(x, *self._settings(rate, x.device), state[0])
-        return y, (after,)
+        """Process a block.
+
+        What drives the stages follows from the last one's output. It drives them once more, from the same state, to
+        give the mode's sum.
+        """
+        system, feedback, drive = self._settings(rate, x.device)
+        if self.mode == FED_BACK:
+            y, after = _ops.saturated_forward(x, system, feedback, drive, state[0])
+            return y, (after,)
+        fed_back, _ = _ops.saturated_forward(x.double(), system, feedback, drive, state[0])
+        z, limit = x - feedback[..., None] * fed_back, torch.where(drive == 0, 1.0, drive)[..., None]
+        driven = torch.where(drive[..., None] == 0, z, torch.tanh(limit * z) / limit)
+        y, after = _ops.state_space_forward(driven, self._system(self.mode, rate, x.device), state[0])
+        return y.to(x.dtype), (after,)
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
         """Return the integrators as they are where the cutoff moves by little, else rest."""
@@ -95,10 +114,16 @@ class Ladder(Processor):
         settings = self._settings(rate, torch.device("cpu"))
         if any(each.requires_grad for each in settings) or state[0].shape[:-1] != program.shape:
             return None
-        found: int = program.saturated(source, *settings, state[0])
+        system, feedback, drive = settings
+        output = self._system(self.mode, rate, system.device)[..., 0, -1, :]
+        found: int = program.saturated(source, system, output, feedback, drive, state[0])
         return found
 
     def _settings(self, rate: Any, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
         """Return the system, the loop's gain and the amplifier's drive."""
-        system = settings_on(ladder(self.cutoff, rate), device).unsqueeze(-3)
+        system = self._system(FED_BACK, rate, device)
         return system, settings_on(4 * self.resonance, device), settings_on(self.drive, device)
+
+    def _system(self, mode: str, rate: Any, device: torch.device) -> Tensor:
+        """Return the four stages, with the sum that a mode puts out."""
+        return settings_on(ladder(self.cutoff, rate, mode), device).unsqueeze(-3)

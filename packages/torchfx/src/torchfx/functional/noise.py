@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -174,11 +174,13 @@ def _together(magnitudes: Tensor) -> Tensor:
 
 def gain_at(snr_db: float | Tensor, signal_level: Tensor, noise_level: Tensor) -> Tensor:
     """Return what noise is multiplied by, from the magnitudes of both wholes: float64, (..., 1, 1) or (1,)."""
-    ratio = settings_on(snr_db, signal_level.device)
-    ratio = ratio[..., None] if isinstance(snr_db, Tensor) else ratio
-    heard = (signal_level > 0) & (noise_level > 0)
-    factor = torch.where(heard, signal_level / torch.where(heard, noise_level, 1.0), 0.0)
-    return factor * torch.exp(ratio * (-math.log(10) / 20))
+    if isinstance(snr_db, Tensor):
+        ratio: Any = 10 ** (settings_on(snr_db, signal_level.device)[..., None] / -20)
+    else:
+        ratio = 10 ** (snr_db / -20)
+    # Noise that is silent has no level: whatever it is multiplied by, nothing is added.
+    gain: Tensor = signal_level * ratio / torch.where(noise_level > 0, noise_level, 1.0)
+    return gain
 
 
 def mixed(x: Tensor, noise: Tensor, gain: Tensor) -> Tensor:

@@ -101,7 +101,7 @@ class Runner:
             self._state += own if given_on else [_copied(value, like) for value, like in zip(own, rest, strict=True)]
             if native_here:
                 if program is None or program.shape != shape:
-                    program, first, source = Program(shape, dtype, self.works), i, 0
+                    program, first, source = Program(shape, dtype, self.works, in_rings=True), i, 0
                 kept = tuple(self._state[self._slices[i]])
                 late = step if isinstance(step, LateStep) else None
                 emit, kept = (step.emit, kept) if late is None else (late.inner.emit, kept[:-1])
@@ -193,7 +193,7 @@ class Runner:
 
 
 def works_of(works: dict[int, Tensor], state: Sequence[Tensor]) -> dict[int, Tensor]:
-    """Return the sums of partitioned responses whose states are still in use: others' addresses are given out again."""
+    """Return what programs keep beside states that are still in use: others' addresses are given out again."""
     alive = {value.data_ptr() for value in state}
     return {at: work for at, work in works.items() if at in alive}
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native
-from torchfx._ops.checks import check_finite
+from torchfx._ops.checks import broadcast, check_finite
 from torchfx._ops.dynamics import composite
 from torchfx._ops.dynamics.composite import peaks_of
 from torchfx._ops.dynamics.schema import linked
@@ -88,7 +88,7 @@ def limiter_forward(
         return
     *leading, time = y.shape
     groups, delay = _groups(leading, after.shape), past.shape[-1]
-    own = torch.broadcast_shapes(x.shape[:-1], past.shape[:-1])
+    own = broadcast(x.shape[:-1], past.shape[:-1])
     if peaks is None and (list(own) != leading or linked(x.expand(*own, time), link).shape[:-1] != after.shape):
         peaks = torch.cat([past.expand(*own, delay), x.expand(*own, time)], dim=-1)
     if groups is None:

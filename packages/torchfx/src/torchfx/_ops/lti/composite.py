@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
+
+from torchfx._ops.checks import broadcast
 
 Operators = Mapping[str, Callable[..., Any]]
 
@@ -21,7 +22,7 @@ def lti_forward(
     threshold: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Run one after the other, on any device that has float64."""
-    leading = torch.broadcast_shapes(x.shape[:-1], taps.shape[:-1], sos.shape[:-2])
+    leading = broadcast(x.shape[:-1], taps.shape[:-1], sos.shape[:-2])
     wide = x.double().expand(*leading, x.shape[-1])
     y, taps_after = operators["fir_forward"](wide, taps, taps_state)
     y, after = operators["sos_forward"](y, sos, state, threshold)

@@ -24,8 +24,9 @@ def saturated_forward(
 ) -> None:
     """Run the system with its saturating amplifier."""
     per_channel = tuple(packed(values.expand(y.shape[:-1])) for values in (feedback, drive))
-    no_tables = (0, 1, 1)
-    _run("saturated_forward", x, system, (*(values.data_ptr() for values in per_channel), *no_tables), state, y, after)
+    no_outputs, no_tables = 0, (0, 1, 1)
+    more = (no_outputs, *(values.data_ptr() for values in per_channel), *no_tables)
+    _run("saturated_forward", x, system, more, state, y, after)
 
 
 def saturation_tables(loops: Tensor) -> Tensor:
