@@ -7,7 +7,7 @@ change at every sample without the jumps of direct forms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor
 
@@ -15,33 +15,19 @@ from torchfx.checks import sample_rate
 from torchfx.design.biquad import BTYPE, CUTOFF, GAIN_DB, PROTOTYPES, BiquadType, Q, checked, prewarped, stacked
 from torchfx.parameters import Value
 
-__all__ = ["LADDER_MODES", "LadderMode", "ladder", "state_variable"]
+__all__ = ["LADDER_MODES", "ladder", "state_variable"]
 
-
-class LadderMode(NamedTuple):
-    """What of a ladder's stages is heard.
-
-    Attributes:
-        weights: of what drives the ladder, and of each stage's output.
-        numerators: that sum times (s + 1)^4, s in units of the cutoff: two factors, coefficients of s^2, s and 1.
-    """
-
-    weights: tuple[float, ...]
-    numerators: tuple[tuple[float, float, float], tuple[float, float, float]]
-
-
-ONE, S, POLE = (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, 1.0, 1.0)
-S_SQUARED, POLES = (1.0, 0.0, 0.0), (1.0, 2.0, 1.0)
 
 LADDER_MODES = {
-    "LPF12": LadderMode((0, 0, 1, 0, 0), (POLE, POLE)),
-    "HPF12": LadderMode((1, -2, 1, 0, 0), (S_SQUARED, POLES)),
-    "BPF12": LadderMode((0, 0, 1, -1, 0), (S, POLE)),
-    "LPF24": LadderMode((0, 0, 0, 0, 1), (ONE, ONE)),
-    "HPF24": LadderMode((1, -4, 6, -4, 1), (S_SQUARED, S_SQUARED)),
-    "BPF24": LadderMode((0, 0, 1, -2, 1), (S, S)),
+    "LPF12": ((0, 0, 1, 0, 0), ((0, 1, 1), (0, 1, 1))),
+    "HPF12": ((1, -2, 1, 0, 0), ((1, 0, 0), (1, 2, 1))),
+    "BPF12": ((0, 0, 1, -1, 0), ((0, 1, 0), (0, 1, 1))),
+    "LPF24": ((0, 0, 0, 0, 1), ((0, 0, 1), (0, 0, 1))),
+    "HPF24": ((1, -4, 6, -4, 1), ((1, 0, 0), (1, 0, 0))),
+    "BPF24": ((0, 0, 1, -2, 1), ((0, 1, 0), (0, 1, 0))),
 }
-"""Each stage divides by s + 1.
+"""What of a ladder's stages is heard: the weights of what drives it and of each stage's output; and that sum times
+(s + 1)^4, s in units of the cutoff, as two factors, coefficients of s^2, s and 1. Each stage divides by s + 1.
 
 Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (modes of the ladder).
 """
@@ -107,7 +93,7 @@ def ladder(cutoff: Value, fs: float, mode: str = "LPF24") -> Tensor:
         rows.append([s + 2 * v for s, v in zip(state, change, strict=True)])
         signal = [s + v for s, v in zip(state, change, strict=True)]
         stages.append(signal)
-    weights = LADDER_MODES[mode].weights
+    weights, _ = LADDER_MODES[mode]
     heard = [sum(w * v for w, v in zip(weights, shares, strict=True)) for shares in zip(*stages, strict=True)]
     return _matrix([*rows, heard])
 

@@ -73,8 +73,9 @@ class Ladder(Processor):
         if isinstance(self.drive, Tensor) or self.drive != 0 or isinstance(self.resonance, Tensor):
             return None
         radius: float = (4 * self.resonance) ** 0.25
+        _, numerators = LADDER_MODES[self.mode]
         rows = []
-        for sign, numerator in zip((1, -1), LADDER_MODES[self.mode].numerators, strict=True):
+        for sign, numerator in zip((1, -1), numerators, strict=True):
             real = sign * HALF_POWER * radius
             denominator = (1.0, 2 - 2 * real, 1 - 2 * real + radius**2)
             rows.append(section(second_order(numerator, denominator, self.cutoff, rate)))
