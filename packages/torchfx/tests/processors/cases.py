@@ -67,10 +67,13 @@ QUANTISERS = {"BitCrush", "Dither"}
 OTHER_LENGTH = {"Pad", "TimeStretch", "TrimSilence", "Varispeed"}
 """Their output is longer or shorter than the signal; tests/effect/test_silence.py and test_pitch.py are theirs."""
 
+IN_CHAINS = {"Ladder": {"mode": "LPF24"}}
+"""Behind a low-pass, a high-pass leaves what was filtered out, and others amplify its rounding."""
+
 COMPOSED = {
     "chain": lambda seed: fx.FilterChain(
         *(
-            drawn(entry, seed)
+            drawn(entry, seed, **IN_CHAINS.get(entry.name, {}))
             for entry in tested().values()
             if streams(entry)
             and entry.name not in {"Resample", "Mono", *QUANTISERS}
