@@ -58,7 +58,7 @@ int32_t network() {
     const std::vector<double> held(length), state(2 * lines);
     return run_in_blocks(TORCHFX_STEP_delay_network,
                          {address(delays), lines, inputs, address(system), 1, 1, address(sos), 1, 1, 1, length,
-                          address(held), address(state)});
+                          address(held), address(state), 0});
 }
 
 }  // namespace

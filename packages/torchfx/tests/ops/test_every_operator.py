@@ -187,7 +187,8 @@ def close(found, expected):
 
 def test_every_operator_has_a_case():
     by_gradients = {name for name in _ops.operators if name.endswith(("_backward", "_recording"))}
-    assert {name.split()[0] for name in CASES} == set(_ops.operators) - by_gradients
+    by_features = {"mel_forward"}  # its window and filters have no leading dimensions: tests/spectral
+    assert {name.split()[0] for name in CASES} == set(_ops.operators) - by_gradients - by_features
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -450,7 +450,7 @@ class Processor(Responses, Declared):
             joined = self.derived_kind in {"chain", "parallel"}  # their parts may have modules on the device among them
             return plan_of(self, ambient_rate()).run(x) if joined else through_cpu(self.forward, x)
         given = x.dtype if isinstance(x, Tensor) else None
-        x = self.checked(x)
+        x = check_signal(x, self._half) if type(self).checked is Processor.checked else self.checked(x)
         # The compiler cannot follow context variables. Asked here, not in a function, which it might compile alone.
         rate = None if torch.compiler.is_dynamo_compiling() else ambient_rate()
         y = plan_of(self, rate).run(x)

@@ -266,7 +266,7 @@ class Wave:
             ambient.reset(token)
         if self.ys.storage_offset():
             look_for_seams(self.ys, module, self.fs)
-        if gives_of(module) == "features":
+        if (gives_of(module) if plan is None else plan.gives) == "features":
             return y
         made = self._with(_returned(type(module).__name__, y), fs)
         made._is_piped = True

@@ -78,7 +78,8 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
         rate = after
     steps += run.end()
     refusal = next((step.refusal for step in steps if step.refusal), "")
-    return Plan(first, tuple(steps), len(parts), _common_device(parts), rate, latency, refusal, keeps_rate)
+    gives = next((step.gives for step in reversed(steps) if isinstance(step, FeatureStep)), "samples")
+    return Plan(first, tuple(steps), len(parts), _common_device(parts), rate, latency, refusal, keeps_rate, gives)
 
 
 def gives_of(module: nn.Module) -> str:

@@ -811,6 +811,7 @@ class Plan:
         latency: by how many samples of its own a block's output lags behind its input.
         refusal: why the plan cannot run in a stream; "" if it can.
         keeps_rate: whether all steps do.
+        gives: whether the result is "samples" or "features".
     """
 
     fs: float | None
@@ -821,11 +822,7 @@ class Plan:
     latency: int
     refusal: str
     keeps_rate: bool = True
-
-    @property
-    def gives(self) -> str:
-        """Whether the result is "samples" or "features"."""
-        return next((step.gives for step in reversed(self.steps) if isinstance(step, FeatureStep)), "samples")
+    gives: str = "samples"
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time), float32 or float64, from rest; latencies are compensated."""
