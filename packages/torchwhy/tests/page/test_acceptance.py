@@ -224,11 +224,11 @@ def test_a_finding_is_copied_as_markdown(opened, findings):
 def test_search_counts_the_calls(opened, trace):
     table = trace.kernels()
     for name, calls in zip(table["name"], table["calls"], strict=True):
-        opened.page.locator("input[type=search]").fill(str(name))
+        opened.page.locator(".tools input[type=search]").fill(str(name))
         assert opened.page.locator(".count").inner_text() == str(calls)
-    opened.page.locator("input[type=search]").press("Enter")
+    opened.page.locator(".tools input[type=search]").press("Enter")
     assert opened.page.locator(".count").inner_text() == f"1/{calls}"
-    opened.page.locator("input[type=search]").press("Enter")
+    opened.page.locator(".tools input[type=search]").press("Enter")
     assert opened.page.locator(".count").inner_text() == f"2/{calls}"
 
 
@@ -343,7 +343,7 @@ def hostile():
 
 def test_a_hostile_trace_does_nothing(open_page):
     opened = open_page(page_of(hostile()))
-    opened.page.locator("input[type=search]").fill("<img")
+    opened.page.locator(".tools input[type=search]").fill("<img")
     opened.stage("(s.foldFrames(false), s.next(1))")
     for link in opened.page.locator("button[data-show]:visible").all()[:10]:
         link.click()
@@ -529,7 +529,7 @@ def test_a_phone_shows_all_of_it(browser, open_page, text):
 
 
 def test_search_knows_expressions_and_kinds(opened):
-    search, count = opened.page.locator("input[type=search]"), opened.page.locator(".count")
+    search, count = opened.page.locator(".tools input[type=search]"), opened.page.locator(".count")
     search.fill("/kernel[01]/")
     of_two = opened.stage("t.name.reduce((n, name) => n + /kernel[01]/.test(t.names[name]), 0)")
     assert count.inner_text() == str(of_two)
@@ -546,7 +546,7 @@ def test_search_and_the_next_one_take_less_than_a_frame(open_page):
     timeline = timeline_of(generated(1_200_000))
     opened = open_page(page('<h1>Large</h1><div id="stage"></div>', "Large", [timeline]))
     took = opened.page.evaluate(
-        """(() => { const input = document.querySelector("input[type=search]"), took = [];
+        """(() => { const input = document.querySelector(".tools input[type=search]"), took = [];
         const stage = torchwhyReport.stages[0];
         for (const text of ["a", "ad", "add", "addm"]) { input.value = text; const began = performance.now();
           input.dispatchEvent(new Event("input")); took.push(performance.now() - began) }

@@ -9,6 +9,7 @@ import { element } from "./dom.js";
  * @param {string} text
  */
 export async function copied(speaker, text) {
+  document.documentElement.dataset.copied = text; // for tests
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -19,7 +20,6 @@ export async function copied(speaker, text) {
     document.execCommand("copy");
     area.remove();
   }
-  document.documentElement.dataset.copied = text;
   speaker.say("Copied.");
 }
 
