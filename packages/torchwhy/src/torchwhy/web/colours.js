@@ -1,7 +1,7 @@
 // @ts-check
 // Colours of events as pixels, 0xAABBGGRR, and of what is drawn around them as text.
 
-import { KIND_NAMES } from "./timeline.js";
+import { KIND_PLURALS } from "./timeline.js";
 
 /** Red, green and blue of each kind of event; white text stands on them. */
 const OF_KIND = /** @type {Record<number, [number, number, number]>} */ ({
@@ -152,7 +152,7 @@ export class Colours {
     });
     /** What the slots stand for, without those of names. */
     this.meanings = [
-      ...Object.entries(KIND_NAMES).map(([kind, text]) => ({ slot: Number(kind), text: `${text}s` })),
+      ...Object.entries(KIND_PLURALS).map(([kind, text]) => ({ slot: Number(kind), text })),
       ...WORKS.map((text, i) => ({ slot: KINDS + i, text: WORK_TEXTS[text] ?? text })),
     ];
   }

@@ -3,7 +3,7 @@
 
 import { counted } from "./amounts.js";
 import { button, element } from "./dom.js";
-import { KIND_NAMES } from "./timeline.js";
+import { KIND_PLURALS } from "./timeline.js";
 
 /**
  * Which names a search means: a part of the name in any case, or a regular expression between slashes.
@@ -35,8 +35,8 @@ export class Search {
     });
     this.kind = element("select", { "aria-label": "Kind of events" }, element("option", { value: "" }, "all kinds"));
     const kinds = new Set(stage.timeline.kind);
-    for (const [number, name] of Object.entries(KIND_NAMES)) {
-      if (kinds.has(Number(number))) this.kind.append(element("option", { value: number }, `${name}s`));
+    for (const [number, name] of Object.entries(KIND_PLURALS)) {
+      if (kinds.has(Number(number))) this.kind.append(element("option", { value: number }, name));
     }
     this.count = element("output", { class: "count" });
     this.names = 0;

@@ -36,6 +36,19 @@ export const KIND_NAMES = Object.freeze({
   10: "profiler",
 });
 
+/** What several of a kind are called. */
+export const KIND_PLURALS = Object.freeze({
+  1: "operators",
+  2: "annotations",
+  3: "runtime calls",
+  4: "Python frames",
+  5: "kernels",
+  6: "copies",
+  7: "fills",
+  8: "annotations on the device",
+  10: "the profiler's own",
+});
+
 export class Timeline {
   /** @param {import("./block.js").Block} block */
   constructor(block) {
