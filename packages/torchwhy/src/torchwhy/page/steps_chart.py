@@ -80,7 +80,7 @@ def _strip(parts: list[Part], step: StepTimes, number: int) -> str:
 
 
 def _legend(parts: list[Part]) -> list[str]:
-    """The colours of the parts; what the GPU waits for in a list of its own."""
+    """The colours of the parts. Those in which the GPU is idle stand in a second list."""
     waiting = [part for part in parts if part.group == Group.IDLE]
     lists = [("", [part for part in parts if part.group != Group.IDLE]), ("GPU idle while the host", waiting)]
     return [

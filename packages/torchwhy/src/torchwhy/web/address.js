@@ -84,7 +84,7 @@ export function followAddress(stage, search, shown) {
   for (const box of boxes) box.addEventListener("change", later);
   addEventListener("hashchange", read);
   stage.tools.append(
-    button("copy link", "Copy a link to what is seen", () => {
+    button("copy link", "Copy a link to this view", () => {
       write();
       copied(stage, location.href);
     }),

@@ -33,7 +33,7 @@ const OF_WORK = /** @type {Record<string, [number, number, number]>} */ ({
   unknown: [0x5f, 0x6b, 0x78],
 });
 
-/** Of names, where those are what is coloured. */
+/** Likewise of names, for the choice "colours by name". */
 const OF_NAMES = /** @type {[number, number, number][]} */ (
   ["2c68b4", "b3246b", "0f7490", "5b4fc0", "3f7f3a", "7d7411", "b0573c", "8c5a2b", "9a3fa0", "c0392b", "2f7d6d", "5f6b78"].map(
     (text) => [0, 2, 4].map((at) => Number.parseInt(text.slice(at, at + 2), 16)),

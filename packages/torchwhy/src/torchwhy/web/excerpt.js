@@ -1,5 +1,5 @@
 // @ts-check
-// A stretch of the timeline as a trace of its own, in the format of torch.profiler.
+// Writes a stretch of the timeline as a new trace, in the format of torch.profiler.
 
 import { within } from "./measure.js";
 

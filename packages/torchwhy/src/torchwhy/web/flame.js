@@ -100,7 +100,7 @@ function launchedTime({ work, launch, start, end }, [t0, t1]) {
   return found;
 }
 
-/** Sum up from the leaves; of a tree of device work, calls have the time of what is below them. @param {Call} path @param {boolean} onDevice */
+/** Sum up from the leaves. In a tree of device work, a call has the time of the work below it. @param {Call} path @param {boolean} onDevice */
 function finish(path, onDevice) {
   let below = 0;
   for (const child of path.children.values()) {

@@ -29,7 +29,7 @@ export function followKeys(stages, searches, shown) {
     ["KeyA", "A", "move to the left", () => active.pan(-0.12)],
     ["KeyD", "D", "move to the right", () => active.pan(0.12)],
     ["KeyF", "F", "fit the selected event, or the window", () => active.fit()],
-    ["KeyM", "M", "measure the selected event, or what is seen", () => active.measure(measurable(active))],
+    ["KeyM", "M", "measure the selected event, or the part in view", () => active.measure(measurable(active))],
     ["Slash", "/", "search", () => searches.get(active)?.input.focus()],
     ["Period", ".", "next one found", () => active.next(1)],
     ["Comma", ",", "previous one found", () => active.next(-1)],

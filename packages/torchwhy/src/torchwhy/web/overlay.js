@@ -92,7 +92,7 @@ export class Overlay {
     context.fillStyle = look.selected;
     context.fillRect(left, 0, 1, height);
     context.fillRect(right - 1, 0, 1, height);
-    this.told(duration(end - start), (left + right) / 2, 9);
+    this.drawBox(duration(end - start), (left + right) / 2, 9);
   }
 
   /** A line over all rows, with the time, and the values of the curves. @param {number} time */
@@ -101,16 +101,16 @@ export class Overlay {
     const x = Math.round(this.x(time));
     context.fillStyle = look.dim;
     context.fillRect(x, RULER, 1, height - RULER);
-    this.told(exactly(time, seen.t1 - seen.t0), x, RULER - 8);
+    this.drawBox(exactly(time, seen.t1 - seen.t0), x, RULER - 8);
     for (const placed of visible(layout.counters, seen.y, seen.y + height)) {
       const curve = timeline.counters[placed.counter];
       const point = lowerBound(curve.times, 0, curve.times.length, time + 1) - 1;
-      if (point >= 0) this.told(amount(curve.values[point], curve.unit), x, this.y(placed.top + HEADING) + 8);
+      if (point >= 0) this.drawBox(amount(curve.values[point], curve.unit), x, this.y(placed.top + HEADING) + 8);
     }
   }
 
   /** A text in a box around a place, within the view. @param {string} text @param {number} x @param {number} y */
-  told(text, x, y) {
+  drawBox(text, x, y) {
     const { context, look, width } = this;
     context.font = EVENTS;
     const room = context.measureText(text).width + 8;
@@ -326,7 +326,7 @@ export class Overlay {
   }
 }
 
-/** A time to a thousandth of what is seen. @param {number} time @param {number} seen */
+/** A time, to a thousandth of the length in view. @param {number} time @param {number} seen */
 function exactly(time, seen) {
   const [scale, unit] = unitOf(Math.abs(time));
   const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(seen / 1000 / scale))));

@@ -100,7 +100,7 @@ function length(timeline, event) {
   return timeline.end[event] - timeline.start[event];
 }
 
-/** Scroll to an element, also in what is folded. @param {HTMLElement} one */
+/** Scroll to an element; unfold the section that holds it. @param {HTMLElement} one */
 function reveal(one) {
   const folded = one.closest("details");
   if (folded) folded.open = true;
@@ -189,7 +189,7 @@ export class Shown {
       element("span", {}, element("strong", {}, place), target.says),
       button("‹", "Previous finding (P)", () => this.finding(-1)),
       button("›", "Next finding (N)", () => this.finding(1)),
-      ...(card ? [button("card", "Back to what is said of it", () => reveal(card))] : []),
+      ...(card ? [button("card", "Back to the card of this finding", () => reveal(card))] : []),
       clear,
     );
   }

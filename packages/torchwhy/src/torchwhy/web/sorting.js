@@ -25,7 +25,7 @@ function addFilter(table) {
   const rows = Array.from(table.tBodies[0]?.rows ?? []).filter((row) => !row.classList.contains("total"));
   if (rows.length < LONG) return;
   const input = element("input", { type: "search", placeholder: "Filter", "aria-label": "Show the rows with this text" });
-  const told = element("output", { class: "count" });
+  const count = element("output", { class: "count" });
   input.addEventListener("input", () => {
     const wanted = input.value.toLowerCase();
     let shown = 0;
@@ -33,9 +33,9 @@ function addFilter(table) {
       row.hidden = !(row.textContent ?? "").toLowerCase().includes(wanted);
       if (!row.hidden) shown++;
     }
-    told.textContent = wanted ? `${shown} of ${counted(rows.length, "row")}` : "";
+    count.textContent = wanted ? `${shown} of ${counted(rows.length, "row")}` : "";
   });
-  table.before(element("p", { class: "card-tools needs-script" }, input, told));
+  table.before(element("p", { class: "card-tools needs-script" }, input, count));
 }
 
 /**
