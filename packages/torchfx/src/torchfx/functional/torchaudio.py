@@ -324,26 +324,26 @@ def resample(
 
 
 def speed(
-    waveform: Tensor, orig_freq: int, speed: float, lengths: Tensor | None = None
+    waveform: Tensor, orig_freq: int, factor: float, lengths: Tensor | None = None
 ) -> tuple[Tensor, Tensor | None]:
-    """Play a signal `speed` times as fast, as a tape does, by `resample`.
+    """Play a signal `factor` times as fast, as a tape does, by `resample`.
 
     Args:
         waveform: float32 or float64, (..., time).
-        orig_freq: Hz; the speed is rounded down to 1 / orig_freq.
-        speed: how many times as fast, > 0.
+        orig_freq: Hz; the factor is rounded down to 1 / orig_freq.
+        factor: how many times as fast, > 0.
         lengths: of the signals in `waveform`, (...); None: they fill it.
 
     Returns:
-        (..., time / speed), rounded up, and the new lengths or None.
+        (..., time / factor), rounded up, and the new lengths or None.
 
     Examples:
         >>> speed(torch.randn(2, 300), 16_000, 1.5, torch.tensor([300, 150]))[1]
         tensor([200, 100])
     """
-    before, after = int(finite_number("speed", speed) * orig_freq), int(orig_freq)
+    before, after = int(finite_number("factor", factor) * orig_freq), int(orig_freq)
     if before < 1:
-        raise ArgumentError(f"speed must be at least 1 / orig_freq, got {number_text(speed)}")
+        raise ArgumentError(f"factor must be at least 1 / orig_freq, got {number_text(factor)}")
     found = resample(waveform, before, after)
     if lengths is None:
         return found, None

@@ -15,7 +15,15 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, count, flag, number, sample_rate, window
 from torchfx.spectral.framed import PAD_MODES, Windowed, window_taps
 
-__all__ = ["GriffinLim", "InverseSpectrogram", "SpectralCentroid", "Spectrogram", "band_powers"]
+__all__ = [
+    "GriffinLim",
+    "InverseSpectrogram",
+    "SpectralCentroid",
+    "Spectrogram",
+    "band_powers",
+    "griffin_lim",
+    "overlap_added",
+]
 
 GREATEST_HOP = "hop_length must be <= win_length = {}, or samples between the windows are lost, got {}"
 
@@ -123,18 +131,41 @@ class InverseSpectrogram(Feature):
         if self.normalized:
             x = x * taps.square().sum().sqrt().to(x.real.dtype)
         hop = self.hop_length or max(1, length // 2)
-        whole = None if self.length is None else self.length + 2 * self.pad
-        rows = x.reshape(-1, *x.shape[-2:])
-        try:
-            y = torch.istft(rows, self.n_fft, hop, length, taps.to(x.real.dtype), self.center, length=whole)
-        except RuntimeError as error:
-            raise ArgumentError(
-                f"window must cover every sample, and {self.window!r} of {length} samples, {hop} apart, does not "
-                f"(center={self.center}): {str(error).splitlines()[0]}"
-            ) from error
-        if self.pad:
-            y = y[..., self.pad : y.shape[-1] - self.pad]
-        return y.reshape(*x.shape[:-2], y.shape[-1])
+        return overlap_added(x, taps, self.n_fft, hop, self.length, self.pad, self.center)
+
+
+def overlap_added(
+    x: Tensor,
+    taps: Tensor,
+    n_fft: int,
+    hop: int,
+    length: int | None = None,
+    pad: int = 0,
+    center: bool = True,
+    onesided: bool = True,
+) -> Tensor:
+    """Return the signal (..., time) of complex spectra (..., bins, frames): windowed frames, added up.
+
+    Args:
+        x: the spectra.
+        taps: window (win_length,).
+        n_fft, hop, pad, center, onesided: what the spectra were made with.
+        length: samples of the result; None: as many as the frames cover.
+
+    Raises:
+        ArgumentError: samples that no window covers.
+    """
+    rows, whole = x.reshape(-1, *x.shape[-2:]), None if length is None else length + 2 * pad
+    window = taps.to(x.real.dtype)
+    try:
+        y = torch.istft(rows, n_fft, hop, len(taps), window, center, onesided=onesided, length=whole)
+    except RuntimeError as error:
+        raise ArgumentError(
+            f"window must cover every sample, and that of {len(taps)} samples, {hop} apart, does not "
+            f"(center={center}): {str(error).splitlines()[0]}"
+        ) from error
+    y = y[..., pad : y.shape[-1] - pad]
+    return y.reshape(*x.shape[:-2], y.shape[-1])
 
 
 class GriffinLim(Feature):
@@ -168,32 +199,49 @@ class GriffinLim(Feature):
 
     def check_parameters(self) -> None:
         """Raise where windows don't overlap."""
-        self._inverse()
-
-    def _inverse(self) -> InverseSpectrogram:
-        return InverseSpectrogram(self.n_fft, self.win_length, self.hop_length, 0, self.window, length=self.length)
+        InverseSpectrogram(self.n_fft, self.win_length, self.hop_length)
 
     def features(self, x: Tensor, rate: float | None) -> Tensor:
         """Return the samples."""
-        hop = self.hop_length or max(1, (self.win_length or self.n_fft) // 2)
-        if self.length is not None and self.length // hop + 1 != x.shape[-1]:
-            least = (x.shape[-1] - 1) * hop
-            raise ArgumentError(
-                f"length must lie in [{least}, {least + hop - 1}] samples for {x.shape[-1]} frames, {hop} apart, "
-                f"got {self.length}"
-            )
+        length = self.win_length or self.n_fft
+        hop, taps = self.hop_length or max(1, length // 2), window_taps(self.window, length).to(x.device)
         magnitude = x ** (1 / self.power)
-        inverse = self._inverse()
-        spectrum = Spectrogram(self.n_fft, self.win_length, self.hop_length, 0, self.window, power=None)
-        phase = torch.rand(x.shape, dtype=x.dtype, device=x.device) * (2 * torch.pi) if self.rand_init else 0 * x
-        turned = torch.polar(torch.ones_like(x), phase)
-        before = torch.zeros_like(turned)
-        for _ in range(self.n_iter):
-            rebuilt = spectrum.features(inverse.features(magnitude * turned, None), None)
-            ahead = rebuilt - self.momentum / (1 + self.momentum) * before
-            turned = ahead / (ahead.abs() + torch.finfo(x.dtype).tiny)
-            before = rebuilt
-        return inverse.features(magnitude * turned, None)
+        return griffin_lim(magnitude, taps, self.n_fft, hop, self.n_iter, self.momentum, self.length, self.rand_init)
+
+
+def griffin_lim(
+    magnitude: Tensor,
+    taps: Tensor,
+    n_fft: int,
+    hop: int,
+    n_iter: int,
+    momentum: float,
+    length: int | None,
+    rand_init: bool,
+) -> Tensor:
+    """Return a signal (..., time) whose spectra have magnitudes (..., bins, frames); see `GriffinLim`."""
+    if length is not None and length // hop + 1 != magnitude.shape[-1]:
+        least = (magnitude.shape[-1] - 1) * hop
+        raise ArgumentError(
+            f"length must lie in [{least}, {least + hop - 1}] samples for {magnitude.shape[-1]} frames, {hop} apart, "
+            f"got {length}"
+        )
+    shape, dtype = magnitude.shape, magnitude.dtype
+    magnitude, window = magnitude.reshape(-1, *shape[-2:]), taps.to(dtype)
+    phase = (
+        torch.rand(magnitude.shape, dtype=dtype, device=magnitude.device) * (2 * torch.pi)
+        if rand_init
+        else 0 * magnitude
+    )
+    turned = torch.polar(torch.ones_like(magnitude), phase)
+    before = torch.zeros_like(turned)
+    for _ in range(n_iter):
+        signal = overlap_added(magnitude * turned, taps, n_fft, hop, length)
+        rebuilt = torch.stft(signal, n_fft, hop, len(taps), window, return_complex=True)
+        ahead = rebuilt - momentum / (1 + momentum) * before
+        turned = ahead / (ahead.abs() + torch.finfo(dtype).tiny)
+        before = rebuilt
+    return overlap_added(magnitude * turned, taps, n_fft, hop, length).reshape(*shape[:-2], -1)
 
 
 class SpectralCentroid(Windowed):
