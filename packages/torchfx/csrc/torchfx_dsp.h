@@ -304,6 +304,13 @@ TORCHFX_API int32_t torchfx_mel_forward(
     float* y, int64_t channels, int64_t count, const double* window, int64_t length, int64_t size, int64_t hop,
     int64_t origin, int32_t reflect, const double* filters, int64_t bands, const double* settings, int32_t threads);
 
+// The gradient of the samples, (channels, samples) in C order, from that of y; the other arguments are the same. The slope
+// of a magnitude is taken for 0 where it is 0.
+TORCHFX_API int32_t torchfx_mel_backward(
+    const float* grad_y, const float* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t samples,
+    float* grad_x, int64_t channels, int64_t count, const double* window, int64_t length, int64_t size, int64_t hop,
+    int64_t origin, int32_t reflect, const double* filters, int64_t bands, const double* settings, int32_t threads);
+
 // What a detector follows: y[t] = y[t-1] + c (x[t] - y[t-1]), with c = rise where x[t] > y[t-1] and c = fall elsewhere.
 //   coefficients  (rows, 2): rise and fall in [0, 1]; channel c has row c / repeat % rows, and every row has a channel
 //   state_in      (channels,): the output before the first, or NULL for 0; state_out the same after the last, or NULL
@@ -483,6 +490,7 @@ TORCHFX_API int32_t torchfx_packed_each(int32_t (*function)(const int64_t*), con
     declare(resample_forward)         \
     declare(phase_vocoder_forward)    \
     declare(mel_forward)              \
+    declare(mel_backward)             \
     declare(ballistics_forward)       \
     declare(dynamics_forward)         \
     declare(limiter_forward)          \

@@ -47,6 +47,57 @@ void run(const MelJob& job, int threads) {
     });
 }
 
+// Runs of frames that a thread adds to the signal's gradient: every second one, and then the others, so that no two that
+// run at a time touch the same samples, and sums are the same however many threads there are.
+void run_gradient(const MelGradientJob& job, int threads) {
+    const MelKernels& kernels = TORCHFX_KERNELS(mel_kernels);
+    const MelJob& of = job.forward;
+    const int64_t tiles = (of.count + kernels.lanes - 1) / kernels.lanes;
+    const int64_t last = (of.count - 1) * of.hop - of.origin + of.length - of.samples;
+    const int64_t reach = of.length + std::max<int64_t>(0, of.origin) + std::max<int64_t>(0, last);
+    const int64_t apart = (2 * reach + kernels.lanes * of.hop - 1) / (kernels.lanes * of.hop);  // tiles
+    const int64_t together = std::max(tiles_together, apart), runs = (tiles + together - 1) / together;
+    if (of.channels * of.count * of.size <= values_alone) threads = 1;
+    Workspaces workspaces(threads, (mel_gradient_room(of, kernels.lanes) + 1) / 2);
+    for (int64_t odd = 0; odd < 2; ++odd) {
+        const int64_t some = (runs + 1 - odd) / 2;
+        parallel_for_or_throw(of.channels * some, threads, [&](int64_t i) {
+            const Workspaces::Lease space(workspaces);
+            const int64_t first = (2 * (i % some) + odd) * together, end = std::min(tiles, first + together);
+            for (int64_t t = first; t < end; ++t)
+                kernels.gradient_tile(job, i / some, t * kernels.lanes, reinterpret_cast<float*>(space.data()));
+        });
+    }
+}
+
+// Whether the arguments describe a pass.
+bool is_pass(int64_t samples, int64_t channels, int64_t count, int64_t length, int64_t size, int64_t hop,
+             int64_t origin, int32_t reflect, const double* filters, int64_t bands, int32_t threads) {
+    if (samples < 1 || channels < 1 || count < 1 || length < 1 || length > size || hop < 1 || bands < 1 ||
+        (!filters && bands != size / 2 + 1) || threads < 1 || !has_real_transform(size))
+        return false;
+    const int64_t last = (count - 1) * hop - origin + length - samples;  // samples behind the end
+    return !reflect || (origin < samples && last < samples);
+}
+
+// A job, and what it points to.
+struct Pass {
+    std::shared_ptr<const RealTransform> plan;
+    Bands sparse;
+    std::vector<float> taps;
+    MelJob job;
+
+    Pass(const float* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t samples, float* y, int64_t channels,
+         int64_t count, const double* window, int64_t length, int64_t size, int64_t hop, int64_t origin,
+         int32_t reflect, const double* filters, int64_t bands, const double* settings)
+        : plan(real_transform(size)), sparse(filters, bands, size / 2 + 1), taps(window, window + length),
+          job{x, x_channel_stride, x_time_stride, samples, y, channels, count, taps.data(), length, size, hop, origin,
+              reflect != 0, filters ? sparse.bands.data() : nullptr, bands, sparse.weights.data(), settings[0] == 1,
+              settings[2] != 0, settings[3] != 0, static_cast<float>(settings[1]),
+              static_cast<float>(settings[3] * 0.6931471805599453), static_cast<float>(settings[4]),
+              static_cast<float>(settings[5]), plan->view()} {}
+};
+
 }  // namespace
 }  // namespace torchfx
 
@@ -56,25 +107,34 @@ extern "C" int32_t torchfx_mel_forward(const float* x, int64_t x_channel_stride,
                                        float* y, int64_t channels, int64_t count, const double* window, int64_t length,
                                        int64_t size, int64_t hop, int64_t origin, int32_t reflect,
                                        const double* filters, int64_t bands, const double* settings, int32_t threads) {
-    const int64_t bins = size / 2 + 1;
-    if (!x || !y || !window || !settings || samples < 1 || channels < 1 || count < 1 || length < 1 || length > size ||
-        hop < 1 || bands < 1 || (!filters && bands != bins) || threads < 1 || !has_real_transform(size))
+    if (!x || !y || !window || !settings ||
+        !is_pass(samples, channels, count, length, size, hop, origin, reflect, filters, bands, threads))
         return TORCHFX_BAD_ARGUMENT;
-    const int64_t last = (count - 1) * hop - origin + length - samples;  // samples behind the end
-    if (reflect && (origin >= samples || last >= samples)) return TORCHFX_BAD_ARGUMENT;
     try {
         const FlushSubnormals flush(true);
-        const std::shared_ptr<const RealTransform> plan = real_transform(size);
-        const Bands sparse(filters, bands, bins);
-        const std::vector<float> taps(window, window + length);
-        const double gain = settings[3];
-        const MelJob job = {
-            x, x_channel_stride, x_time_stride, samples, y, channels, count, taps.data(), length, size, hop, origin,
-            reflect != 0, filters ? sparse.bands.data() : nullptr, bands, sparse.weights.data(), settings[0] == 1,
-            settings[2] != 0, gain != 0, static_cast<float>(settings[1]),
-            static_cast<float>(gain * 0.6931471805599453), static_cast<float>(settings[4]),
-            static_cast<float>(settings[5]), plan->view()};
-        run(job, threads);
+        const Pass pass(x, x_channel_stride, x_time_stride, samples, y, channels, count, window, length, size, hop,
+                        origin, reflect, filters, bands, settings);
+        run(pass.job, threads);
+        return TORCHFX_OK;
+    } catch (const std::bad_alloc&) {
+        return TORCHFX_NO_MEMORY;
+    }
+}
+
+extern "C" int32_t torchfx_mel_backward(const float* grad_y, const float* x, int64_t x_channel_stride,
+                                        int64_t x_time_stride, int64_t samples, float* grad_x, int64_t channels,
+                                        int64_t count, const double* window, int64_t length, int64_t size, int64_t hop,
+                                        int64_t origin, int32_t reflect, const double* filters, int64_t bands,
+                                        const double* settings, int32_t threads) {
+    if (!grad_y || !x || !grad_x || !window || !settings ||
+        !is_pass(samples, channels, count, length, size, hop, origin, reflect, filters, bands, threads))
+        return TORCHFX_BAD_ARGUMENT;
+    try {
+        const FlushSubnormals flush(true);
+        const Pass pass(x, x_channel_stride, x_time_stride, samples, nullptr, channels, count, window, length, size,
+                        hop, origin, reflect, filters, bands, settings);
+        std::fill(grad_x, grad_x + channels * samples, 0.0f);
+        run_gradient({pass.job, grad_y, grad_x}, threads);
         return TORCHFX_OK;
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;

@@ -237,16 +237,31 @@ TORCHFX_INLINE void put(const MelJob& job, float* to, int64_t first, vf v) {
     else memcpy(to, &v, sizeof(float) * static_cast<size_t>(job.count - first));
 }
 
-void tile(const MelJob& job, int64_t channel, int64_t first, float* room) {
-    float *const a = room, *const b = a + VF * job.size, *const power = b + VF * job.size;
-    gather(job, Frames(job, channel, first, power + VF * (job.transform.half + 1)), a);
-    const float* const values = transform(job.transform, a, b);
+// Powers or magnitudes of all bins, from what the transform has left.
+void measure(const MelJob& job, const float* values, float* power) {
     for_bins(job.transform, values, [&](int64_t k, int64_t other, Complex up, Complex down) TORCHFX_INLINE_LAMBDA {
         store(power + VF * k, fma(up.re, up.re, up.im * up.im));
         store(power + VF * other, fma(down.re, down.re, down.im * down.im));
     });
     if (job.magnitude)
         for (int64_t k = 0; k <= job.transform.half; ++k) store(power + VF * k, square_root(load(power + VF * k)));
+}
+
+TORCHFX_INLINE vf weighted_sum(const float* weights, const float* bins, int64_t count) {
+    vf sums[2] = {set1(0.0f), set1(0.0f)};
+    int64_t k = 0;
+    for (; k + 1 < count; k += 2) {
+        sums[0] = fma(load(bins + VF * k), set1(weights[k]), sums[0]);
+        sums[1] = fma(load(bins + VF * (k + 1)), set1(weights[k + 1]), sums[1]);
+    }
+    if (k < count) sums[0] = fma(load(bins + VF * k), set1(weights[k]), sums[0]);
+    return sums[0] + sums[1];
+}
+
+void tile(const MelJob& job, int64_t channel, int64_t first, float* room) {
+    float *const a = room, *const b = a + VF * job.size, *const power = b + VF * job.size;
+    gather(job, Frames(job, channel, first, power + VF * (job.transform.half + 1)), a);
+    measure(job, transform(job.transform, a, b), power);
     float* to = job.y + channel * job.band_count * job.count + first;
     for (int64_t m = 0; m < job.band_count; ++m, to += job.count) {
         if (!job.bands) {
@@ -254,21 +269,136 @@ void tile(const MelJob& job, int64_t channel, int64_t first, float* room) {
             continue;
         }
         const Band band = job.bands[m];
-        const float *const weights = job.weights + band.at, *const bins = power + VF * band.first;
-        vf sums[2] = {set1(0.0f), set1(0.0f)};
-        int64_t k = 0;
-        for (; k + 1 < band.count; k += 2) {
-            sums[0] = fma(load(bins + VF * k), set1(weights[k]), sums[0]);
-            sums[1] = fma(load(bins + VF * (k + 1)), set1(weights[k + 1]), sums[1]);
-        }
-        if (k < band.count) sums[0] = fma(load(bins + VF * k), set1(weights[k]), sums[0]);
-        put(job, to, first, level(job, sums[0] + sums[1]));
+        put(job, to, first, level(job, weighted_sum(job.weights + band.at, power + VF * band.first, band.count)));
     }
+}
+
+// --- the gradient of the samples ---------------------------------------------------------------------------------
+
+// The gradient of a band, from that of its result: of gain log(max(v + offset, floor)) it is gain / (v + offset), and 0
+// where the floor counts.
+TORCHFX_INLINE vf band_gradient(const MelJob& job, vf grad, vf v) {
+    if (!job.logarithm) return grad;
+    constexpr float log2_e = 1.4426950408889634f;
+    v += set1(job.offset);
+    const vf slope = set1(job.scale * log2_e) / v;
+    return v < set1(job.floor) ? set1(0.0f) : grad * slope;
+}
+
+// The gradients of all bins' powers or magnitudes, from those of the results.
+void bin_gradients(const MelGradientJob& job, int64_t channel, int64_t first, const float* power, float* grads) {
+    const MelJob& of = job.forward;
+    const int64_t some = of.count - first < VF ? of.count - first : VF;
+    const float* from = job.grad_y + channel * of.band_count * of.count + first;
+    if (of.bands)
+        for (int64_t k = 0; k <= of.transform.half; ++k) store(grads + VF * k, set1(0.0f));
+    for (int64_t m = 0; m < of.band_count; ++m, from += of.count) {
+        vf grad = set1(0.0f);
+        memcpy(&grad, from, sizeof(float) * static_cast<size_t>(some));
+        if (!of.bands) {
+            store(grads + VF * m, band_gradient(of, grad, load(power + VF * m)));
+            continue;
+        }
+        const Band band = of.bands[m];
+        const float* const weights = of.weights + band.at;
+        if (of.logarithm) grad = band_gradient(of, grad, weighted_sum(weights, power + VF * band.first, band.count));
+        float* const bins = grads + VF * band.first;
+        for (int64_t k = 0; k < band.count; ++k) store(bins + VF * k, fma(grad, set1(weights[k]), load(bins + VF * k)));
+    }
+}
+
+// The conjugate of what the transform, run once more, turns into the conjugates of pairs of samples' gradients. With the
+// spectrum's gradient H on both halves, sample 2 m and i times the next one are the sum over k < half of
+//   (H[k] + H[k + half] + i e^(2 pi i k / size) (H[k] - H[k + half])) e^(2 pi i m k / half),  H[k + half] = H[half - k]*.
+void spread(const MelJob& job, const float* values, const float* power, const float* grads, float* to) {
+    const auto weight = [&](int64_t k) TORCHFX_INLINE_LAMBDA {
+        const vf grad = load(grads + VF * k), ends = set1(k == 0 || k == job.transform.half ? 2.0f : 1.0f);
+        if (!job.magnitude) return grad * ends;
+        const vf size = load(power + VF * k);
+        return size == set1(0.0f) ? set1(0.0f) : grad * ends * set1(0.5f) / size;
+    };
+    for_bins(job.transform, values, [&](int64_t k, int64_t other, Complex up, Complex down) TORCHFX_INLINE_LAMBDA {
+        const vf one = weight(k), two = weight(other);
+        const Complex h = {up.re * one, up.im * one}, g = {down.re * two, down.im * two};
+        const Complex sum = h + conjugate(g);
+        const Complex turned = times(h - conjugate(g), job.transform.split[2 * k], -job.transform.split[2 * k + 1]);
+        const Complex next = {-turned.im, turned.re};  // i times it
+        store_complex(to + 2 * VF * k, conjugate(sum + next));
+        if (k > 0) store_complex(to + 2 * VF * other, sum - next);
+    });
+}
+
+// The gradients of the frames' samples, from those of what the window has given: sample n of all lanes at values[n * VF].
+void unwindow(const MelJob& job, float* values) {
+    vf later = set1(0.0f), sum = set1(0.0f);
+    const vf less = set1(job.preemphasis);
+    for (int64_t n = job.length - 1; n >= 0; --n) {
+        const float sign = n % 2 ? -job.window[n] : job.window[n];  // the transform has left conjugates
+        const vf now = load(values + n * VF) * set1(sign);
+        vf grad = fnma(less, later, now);
+        if (n == 0) grad = fnma(less, now, grad);
+        later = now;
+        sum += grad;
+        store(values + n * VF, grad);
+    }
+    if (!job.centred) return;
+    const vf mean = sum * set1(1.0f / static_cast<float>(job.length));
+    for (int64_t n = 0; n < job.length; ++n) store(values + n * VF, load(values + n * VF) - mean);
+}
+
+// Adds the frames' gradients to the signal's, frame by frame.
+void overlap_add(const MelGradientJob& job, int64_t channel, int64_t first, const float* values, float* room) {
+    const MelJob& of = job.forward;
+    for (int64_t n = 0; n < of.length; n += VD) {
+        const int64_t some = of.length - n < VD ? of.length - n : VD;
+        for (int half = 0; half < halves; ++half) {
+            vh r[VD];
+            for (int64_t j = 0; j < VD; ++j) r[j] = load_half(values + (n + (j < some ? j : 0)) * VF + half * VD);
+            transpose(r);
+            for (int i = 0; i < VD; ++i) {
+                float* const row = room + (half * VD + i) * of.length + n;
+                if (some == VD) store_half(row, r[i]);
+                else memcpy(row, &r[i], sizeof(float) * static_cast<size_t>(some));
+            }
+        }
+    }
+    float* const to = job.grad_x + channel * of.samples;
+    for (int i = 0; i < VF && first + i < of.count; ++i) {
+        const float* const row = room + i * of.length;
+        const int64_t start = (first + i) * of.hop - of.origin;
+        if (start >= 0 && start + of.length <= of.samples) {
+            float* const TORCHFX_RESTRICT inside = to + start;
+            int64_t n = 0;
+            for (; n + VF <= of.length; n += VF) store(inside + n, load(inside + n) + load(row + n));
+            for (; n < of.length; ++n) inside[n] += row[n];
+            continue;
+        }
+        for (int64_t n = 0; n < of.length; ++n) {
+            int64_t t = start + n;
+            if (of.reflect) t = t < 0 ? -t : t >= of.samples ? 2 * (of.samples - 1) - t : t;
+            if (t >= 0 && t < of.samples) to[t] += row[n];
+        }
+    }
+}
+
+void gradient_tile(const MelGradientJob& job, int64_t channel, int64_t first, float* room) {
+    const MelJob& of = job.forward;
+    float *const a = room, *const b = a + VF * of.size, *const power = b + VF * of.size;
+    float *const grads = power + VF * (of.transform.half + 1), *const rows = grads + VF * (of.transform.half + 1);
+    gather(of, Frames(of, channel, first, rows), a);
+    const float* const values = transform(of.transform, a, b);
+    measure(of, values, power);
+    bin_gradients(job, channel, first, power, grads);
+    float *const other = values == a ? b : a, *const own = values == a ? a : b;
+    spread(of, values, power, grads, other);
+    float* const found = transform(of.transform, other, own);
+    unwindow(of, found);
+    overlap_add(job, channel, first, found, rows);
 }
 
 }  // namespace
 
-extern const MelKernels mel_kernels = {VF, tile};
+extern const MelKernels mel_kernels = {VF, tile, gradient_tile};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

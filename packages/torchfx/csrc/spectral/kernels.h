@@ -45,15 +45,27 @@ struct MelJob {
     RealTransformView transform;
 };
 
+// What a gradient of all bands makes of the signal's samples: `forward` as it was, its y is not written.
+struct MelGradientJob {
+    MelJob forward;
+    const float* grad_y;  // (channels, band_count, count)
+    float* grad_x;        // (channels, samples), to be added to
+};
+
 struct MelKernels {
     int64_t lanes;
     // Frames [first, first + lanes) of a channel, as far as there are so many.
     void (*tile)(const MelJob& job, int64_t channel, int64_t first, float* room);
+    // The same frames' part of the samples' gradient.
+    void (*gradient_tile)(const MelGradientJob& job, int64_t channel, int64_t first, float* room);
 };
 
 // Floats that a tile works in.
 inline int64_t mel_room(const MelJob& job, int64_t lanes) {
     return lanes * (2 * job.size + job.transform.half + 1 + job.length) + 64;
+}
+inline int64_t mel_gradient_room(const MelJob& job, int64_t lanes) {
+    return mel_room(job, lanes) + lanes * (job.transform.half + 1);
 }
 
 TORCHFX_DECLARE_KERNELS(MelKernels, mel_kernels)

@@ -13,7 +13,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "call_each", "instruction_set", "library", "numbers", "text", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=29)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=30)  # csrc/torchfx_dsp.h
 
 
 class Call(NamedTuple):

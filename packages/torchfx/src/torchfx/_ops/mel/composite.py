@@ -48,6 +48,65 @@ def mel_forward(
     return gain * (found + offset).clamp(min=floor).log() if gain else found
 
 
+def mel_backward(
+    operators: Mapping[str, Callable[..., Any]],
+    grad_y: Tensor,
+    x: Tensor,
+    window: Tensor,
+    filters: Tensor | None,
+    n_fft: int,
+    hop: int,
+    origin: int,
+    count: int,
+    reflect: bool,
+    power: float,
+    preemphasis: float,
+    centred: bool,
+    gain: float,
+    floor: float,
+    offset: float,
+) -> Tensor:
+    """Compute the gradient of the samples, each step of `mel_forward` transposed."""
+    if count == 0 or x.numel() == 0:
+        return torch.zeros_like(x)
+    time, length = x.shape[-1], window.shape[-1]
+    at = (torch.arange(count, device=x.device)[:, None] * hop - origin) + torch.arange(length, device=x.device)
+    if reflect:
+        at = torch.where(at < 0, -at, torch.where(at >= time, 2 * (time - 1) - at, at))
+    inside = ((at >= 0) & (at < time)).to(x.dtype)
+    at = at.clamp(0, time - 1)
+    frames = x[..., at] * inside
+    if centred:
+        frames = frames - frames.mean(-1, keepdim=True)
+    if preemphasis:
+        frames = frames - preemphasis * torch.cat([frames[..., :1], frames[..., :-1]], dim=-1)
+    taps = window.to(x.dtype)
+    spectrum = torch.fft.rfft(frames * taps, n_fft)
+    size = spectrum.abs()
+    found = (size**power).transpose(-1, -2)
+    bands = found if filters is None else filters.to(x.dtype) @ found
+    grad = grad_y
+    if gain:
+        level = bands + offset
+        grad = torch.where(level < floor, 0.0, grad * gain / level)
+    if filters is not None:
+        grad = filters.to(x.dtype).T @ grad
+    slope = torch.where(size == 0, 0.0, power * torch.where(size == 0, 1.0, size) ** (power - 2))
+    spectral = grad.transpose(-1, -2) * slope * spectrum
+    halves = torch.full((n_fft // 2 + 1,), 0.5, dtype=x.dtype, device=x.device)
+    halves[0] = 1.0
+    if n_fft % 2 == 0:
+        halves[-1] = 1.0
+    given = torch.fft.irfft(spectral * halves, n_fft)[..., :length] * (n_fft * taps)
+    if preemphasis:
+        before = torch.cat([given[..., 1:], torch.zeros_like(given[..., :1])], dim=-1)
+        before = before + torch.cat([given[..., :1], torch.zeros_like(given[..., 1:])], dim=-1)
+        given = given - preemphasis * before
+    if centred:
+        given = given - given.mean(-1, keepdim=True)
+    return torch.zeros_like(x).index_add(-1, at.flatten(), (given * inside).flatten(-2))
+
+
 def framed(x: Tensor, length: int, hop: int, origin: int, count: int, reflect: bool) -> Tensor:
     """Return frames (..., count, length) of a signal, which is reflected at its ends or has zeros beyond them."""
     time = x.shape[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,24 +15,48 @@ from torchfx._ops.memory import address, packed, raise_for, signal_rows
 why_missing = native.why_missing
 
 
-def mel_forward(x: Tensor, window: Tensor, filters: Tensor | None, n_fft: int, hop: int, *rest: Any) -> None:
+def mel_forward(x: Tensor, *arguments: Any) -> None:
     """Compute the frames of every row."""
-    origin, count, reflect, power, *settings, y = rest
-    if x.dtype is not torch.float32 or power not in (1, 2) or not has_native_size(n_fft) or y.numel() == 0:
-        arguments = (origin, count, reflect, power, *settings)
-        y.copy_(composite.mel_forward({}, x, window, filters, n_fft, hop, *arguments))
+    *settings, y = arguments
+    if not is_native_pass(x, *settings) or y.numel() == 0:
+        y.copy_(composite.mel_forward({}, x, *settings))
         return
+    _run("mel_forward", (), x, settings, y, y[..., 0, 0].numel(), y.shape[-2])
+
+
+def mel_backward(grad_y: Tensor, x: Tensor, *arguments: Any) -> None:
+    """Compute the gradient of every row's samples."""
+    *settings, grad_x = arguments
+    if not is_native_pass(x, *settings) or grad_y.numel() == 0:
+        grad_x.copy_(composite.mel_backward({}, grad_y, x, *settings))
+        return
+    given = packed(grad_y)
+    _run("mel_backward", (given.data_ptr(),), x, settings, grad_x, grad_y[..., 0, 0].numel(), grad_y.shape[-2])
+
+
+def _run(
+    name: str, first: tuple[int, ...], x: Tensor, settings: Sequence[Any], result: Tensor, rows: int, bands: int
+) -> None:
+    window, filters, n_fft, hop, origin, count, reflect, *rest = settings
     signal, row_stride, time_stride, _ = signal_rows(x, x.shape[:-1])
     taps, weights = packed(window), None if filters is None else packed(filters)
-    numbers = torch.tensor([power, *settings], dtype=torch.float64)
-    pack, run = native.call["mel_forward"]
+    numbers = torch.tensor(rest, dtype=torch.float64)
+    pack, run = native.call[name]
     status = run(pack(
-        signal.data_ptr(), row_stride, time_stride, x.shape[-1], y.data_ptr(), y[..., 0, 0].numel(), count,
-        taps.data_ptr(), taps.shape[-1], n_fft, hop, origin, reflect, address(weights), y.shape[-2],
-        numbers.data_ptr(), torch.get_num_threads(),
+        *first, signal.data_ptr(), row_stride, time_stride, x.shape[-1], result.data_ptr(), rows, count,
+        taps.data_ptr(), taps.shape[-1], n_fft, hop, origin, reflect, address(weights), bands, numbers.data_ptr(),
+        torch.get_num_threads(),
     ))  # fmt: skip
     if status:
-        raise_for(status, "mel_forward")
+        raise_for(status, name)
+
+
+def is_native_pass(
+    x: Tensor, window: Tensor, filters: Tensor | None, n_fft: int, hop: int, origin: int, count: int, reflect: bool,
+    power: float, *_: Any,
+) -> bool:  # fmt: skip
+    """Return whether csrc computes a pass."""
+    return x.dtype is torch.float32 and power in (1, 2) and has_native_size(n_fft)
 
 
 def has_native_size(n_fft: int) -> bool:

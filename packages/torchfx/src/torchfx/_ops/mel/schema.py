@@ -14,11 +14,13 @@ x[0] - p x[0] of its first sample, as Kaldi does (`ProcessWindow` in feature-win
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
 from torchfx._ops.checks import check_coefficients, check_signal
 from torchfx._ops.operator import Operand, Operator, Shapes
-from torchfx.errors import ArgumentError
+from torchfx.errors import ArgumentError, TorchFXError
 
 __all__ = ["OPERATORS"]
 
@@ -68,12 +70,25 @@ def shapes(
     return (((*x.shape[:-1], bins if filters is None else filters.shape[-2], count), x.dtype),)
 
 
+def gradient_shapes(grad_y: Tensor, x: Tensor, *rest: Any) -> Shapes:
+    """Return shape and dtype of the samples' gradient."""
+    ((shape, dtype),) = shapes(x, *rest)
+    if tuple(grad_y.shape) != tuple(shape) or grad_y.dtype != dtype:
+        raise TorchFXError(f"grad_y must be {dtype} of shape {tuple(shape)}, got {grad_y.dtype} {tuple(grad_y.shape)}")
+    return ((x.shape, x.dtype),)
+
+
+PASS = (
+    "Tensor x, Tensor window, Tensor? filters, int n_fft, int hop, int origin, int count, bool reflect, float power,"
+    " float preemphasis, bool centred, float gain, float floor, float offset"
+)
+OPERANDS = {"x": Operand(1), "window": Operand(1, exact=True), "filters": Operand(2, exact=True)}
 OPERATORS = (
+    Operator(f"mel_forward({PASS}) -> Tensor", OPERANDS, (Operand(2, exact=True),), shapes),
     Operator(
-        "mel_forward(Tensor x, Tensor window, Tensor? filters, int n_fft, int hop, int origin, int count, bool reflect,"
-        " float power, float preemphasis, bool centred, float gain, float floor, float offset) -> Tensor",
-        {"x": Operand(1), "window": Operand(1, exact=True), "filters": Operand(2, exact=True)},
-        (Operand(2, exact=True),),
-        shapes,
+        f"mel_backward(Tensor grad_y, {PASS}) -> Tensor",
+        {"grad_y": Operand(2), **OPERANDS},
+        (Operand(1, exact=True),),
+        gradient_shapes,
     ),
 )
