@@ -1,4 +1,4 @@
-"""The native gradient of samples: its definition in float64, whatever the settings, and the same bits on all threads."""
+"""The native gradient of samples: its definition in float64, whatever the settings; the same bits on all threads."""
 
 import pytest
 import torch
