@@ -19,6 +19,7 @@ if _TYPE_CHECKING:
         effect,
         filter,
         functional,
+        losses,
         loudness,
         parameters,
         realtime,
@@ -68,6 +69,7 @@ __all__ = [
     "functional",
     "learn",
     "load",
+    "losses",
     "loudness",
     "parameters",
     "process_file",
@@ -82,8 +84,8 @@ _MODULES = (
     "batch", "core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors",
 )  # fmt: skip
 _LATER = (
-    "augment", "distributed", "effect", "filter", "functional", "loudness", "parameters", "realtime", "spectral",
-    "voice_activity",
+    "augment", "distributed", "effect", "filter", "functional", "losses", "loudness", "parameters", "realtime",
+    "spectral", "voice_activity",
 )  # fmt: skip
 """Loaded when they are asked for; none registers an operator."""
 _OF_REALTIME = ("Stream", "process_file")

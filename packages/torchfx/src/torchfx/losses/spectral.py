@@ -1,0 +1,222 @@
+"""Losses of the magnitudes of spectra, by the native pass of `torchfx.spectral`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from torchfx.checks import finite_number, number_text
+from torchfx.errors import ArgumentError
+from torchfx.losses.loss import Loss, positive
+from torchfx.spectral import MelSpectrogram, Spectrogram
+
+__all__ = ["MelSTFTLoss", "MultiResolutionSTFTLoss", "STFTLoss", "SumAndDifferenceLoss"]
+
+EPSILON = 1e-8
+DISTANCES = ("L1", "L2")
+
+
+class STFTLoss(Loss):
+    """The distance of two signals' magnitude spectra: relative, of logarithms, and plain.
+
+    With magnitudes X of the estimate and Y of the target it is
+
+        w_convergence ||Y - X|| / ||Y||  +  w_log mean |log X - log Y|  +  w_linear mean |X - Y|
+
+    the norm being the root of the sum of all squares. Source: R. Yamamoto, E. Song, J.-M. Kim, Parallel WaveGAN, ICASSP
+    2020; S. Ö. Arık et al., Fast Spectrogram Inversion Using Multi-Head Convolutional Neural Networks, 2018.
+
+    Args:
+        n_fft: samples that are transformed.
+        hop_length: samples from one window to the next.
+        win_length: samples of the window; None: n_fft.
+        window: a name that `scipy.signal.get_window` knows.
+        w_convergence, w_log, w_linear: weights, >= 0; what has none is not computed.
+        distance: "L1" or "L2", squares in the place of magnitudes.
+        prefilter: what both signals go through first.
+        eps: smaller powers are taken for this.
+
+    Raises:
+        ArgumentError: an argument out of range, no weight at all.
+
+    Examples:
+        >>> import torch
+        >>> x = torch.randn(2, 1, 4000)
+        >>> STFTLoss()(x, x)
+        tensor(0.)
+    """
+
+    def __init__(
+        self,
+        n_fft: int = 1024,
+        hop_length: int = 256,
+        win_length: int | None = None,
+        window: Any = "hann",
+        w_convergence: float = 1.0,
+        w_log: float = 1.0,
+        w_linear: float = 0.0,
+        distance: str = "L1",
+        prefilter: nn.Module | None = None,
+        eps: float = EPSILON,
+    ) -> None:
+        """Check the arguments."""
+        super().__init__(prefilter)
+        weights = {"w_convergence": w_convergence, "w_log": w_log, "w_linear": w_linear}
+        for name, weight in weights.items():
+            if finite_number(name, weight) < 0:
+                raise ArgumentError(f"{name} must be >= 0, got {number_text(weight)}")
+        if not any(weights.values()):
+            raise ArgumentError(f"one of {', '.join(weights)} must be > 0, got 0 for each")
+        if distance not in DISTANCES:
+            raise ArgumentError(f"distance must be one of {', '.join(DISTANCES)}, got {distance!r}")
+        self.w_convergence, self.w_log, self.w_linear, self.kind = w_convergence, w_log, w_linear, distance
+        self.eps = positive("eps", eps)
+        self.spectrum = self.measure(n_fft, hop_length, win_length, window)
+
+    def measure(self, n_fft: int, hop_length: int, win_length: int | None, window: Any) -> nn.Module:
+        """Return what gives the magnitudes of a signal."""
+        return Spectrogram(n_fft, win_length, hop_length, window=window, power=1.0)
+
+    def distance(self, estimate: Tensor, target: Tensor) -> Tensor:
+        """Return the weighted sum."""
+        least = self.eps**0.5
+        x, y = (self.spectrum(each).clamp(min=least) for each in (estimate, target))
+        found: Tensor = x.new_zeros(())
+        if self.w_convergence:
+            found = found + self.w_convergence * torch.linalg.vector_norm(y - x) / torch.linalg.vector_norm(y)
+        if self.w_log:
+            found = found + self.w_log * self._mean(x.log(), y.log())
+        if self.w_linear:
+            found = found + self.w_linear * self._mean(x, y)
+        return found
+
+    def _mean(self, x: Tensor, y: Tensor) -> Tensor:
+        return nn.functional.l1_loss(x, y) if self.kind == "L1" else nn.functional.mse_loss(x, y)
+
+
+class MelSTFTLoss(STFTLoss):
+    """As `STFTLoss`, of bands evenly spaced in mel.
+
+    Args:
+        fs: sample rate, Hz.
+        n_fft, hop_length, win_length, window, w_convergence, w_log, w_linear, distance, prefilter, eps: of `STFTLoss`.
+        n_mels: bands.
+        f_min, f_max: the lowest and the highest corner, Hz; None: fs / 2.
+        norm, mel_scale: of `torchfx.spectral.MelSpectrogram`; librosa's by default.
+
+    Examples:
+        >>> import torch
+        >>> x = torch.randn(2, 1, 4000)
+        >>> MelSTFTLoss(16_000, n_mels=40)(x, x)
+        tensor(0.)
+    """
+
+    def __init__(
+        self,
+        fs: float,
+        n_fft: int = 1024,
+        hop_length: int = 256,
+        win_length: int | None = None,
+        window: Any = "hann",
+        w_convergence: float = 1.0,
+        w_log: float = 1.0,
+        w_linear: float = 0.0,
+        distance: str = "L1",
+        prefilter: nn.Module | None = None,
+        eps: float = EPSILON,
+        n_mels: int = 128,
+        f_min: float = 0.0,
+        f_max: float | None = None,
+        norm: str | None = "slaney",
+        mel_scale: str = "slaney",
+    ) -> None:
+        """Check the arguments."""
+        self._mel: dict[str, Any] = {
+            "n_mels": n_mels, "f_min": f_min, "f_max": f_max, "norm": norm, "mel_scale": mel_scale, "fs": fs,
+        }  # fmt: skip
+        super().__init__(
+            n_fft, hop_length, win_length, window, w_convergence, w_log, w_linear, distance, prefilter, eps
+        )
+
+    def measure(self, n_fft: int, hop_length: int, win_length: int | None, window: Any) -> nn.Module:
+        """Return what gives the bands of a signal."""
+        return MelSpectrogram(n_fft, win_length, hop_length, window=window, power=1.0, **self._mel)
+
+
+class MultiResolutionSTFTLoss(Loss):
+    """The mean of `STFTLoss` at several resolutions.
+
+    Args:
+        n_ffts, hop_lengths, win_lengths: of each resolution.
+        options: further arguments of each `STFTLoss`.
+
+    Raises:
+        ArgumentError: lists of different lengths.
+
+    Examples:
+        >>> import torch
+        >>> x = torch.randn(2, 1, 8000)
+        >>> bool(MultiResolutionSTFTLoss()(x, 0.5 * x) > 0.5)
+        True
+    """
+
+    def __init__(
+        self,
+        n_ffts: Sequence[int] = (1024, 2048, 512),
+        hop_lengths: Sequence[int] = (120, 240, 50),
+        win_lengths: Sequence[int] = (600, 1200, 240),
+        **options: Any,
+    ) -> None:
+        """Make a loss for each resolution."""
+        super().__init__(options.pop("prefilter", None))
+        if not len(n_ffts) == len(hop_lengths) == len(win_lengths) > 0:
+            counts = f"{len(n_ffts)}, {len(hop_lengths)}, {len(win_lengths)}"
+            raise ArgumentError(f"n_ffts, hop_lengths and win_lengths must hold as many numbers, got {counts}")
+        resolutions = zip(n_ffts, hop_lengths, win_lengths, strict=True)
+        self.losses = nn.ModuleList(STFTLoss(*resolution, **options) for resolution in resolutions)
+
+    def distance(self, estimate: Tensor, target: Tensor) -> Tensor:
+        """Return the mean."""
+        return torch.stack([loss(estimate, target) for loss in self.losses]).mean()
+
+
+class SumAndDifferenceLoss(Loss):
+    """A loss of the sum and of the difference of both channels, and their weighted mean: stereo, or its mirror image.
+
+    Source: C. J. Steinmetz et al., Automatic Multitrack Mixing with a Differentiable Mixing Console of Neural Audio
+    Effects, ICASSP 2021.
+
+    Args:
+        loss: what is computed of both; None: `MultiResolutionSTFTLoss`.
+        w_sum, w_difference: weights, >= 0.
+
+    Raises:
+        ArgumentError: other than two channels.
+
+    Examples:
+        >>> import torch
+        >>> x = torch.randn(3, 2, 8000)
+        >>> SumAndDifferenceLoss()(x, x)
+        tensor(0.)
+    """
+
+    def __init__(self, loss: nn.Module | None = None, w_sum: float = 1.0, w_difference: float = 1.0) -> None:
+        """Check the weights."""
+        super().__init__()
+        for name, weight in (("w_sum", w_sum), ("w_difference", w_difference)):
+            if finite_number(name, weight) < 0:
+                raise ArgumentError(f"{name} must be >= 0, got {number_text(weight)}")
+        self.loss = MultiResolutionSTFTLoss() if loss is None else loss
+        self.w_sum, self.w_difference = w_sum, w_difference
+
+    def distance(self, estimate: Tensor, target: Tensor) -> Tensor:
+        """Return half the weighted sum."""
+        if estimate.dim() < 2 or estimate.shape[-2] != 2:
+            raise ArgumentError(f"estimate must have the shape (..., 2, time), got {tuple(estimate.shape)}")
+        (left, right), (left_target, right_target) = estimate.unbind(-2), target.unbind(-2)
+        by_sum: Tensor = self.loss(left + right, left_target + right_target)
+        by_difference: Tensor = self.loss(left - right, left_target - right_target)
+        return (self.w_sum * by_sum + self.w_difference * by_difference) / 2
