@@ -276,11 +276,151 @@ def test_the_address_finds_the_place_again(opened, browser):
     opened.page.goto(address)
     opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
     assert opened.stage("[s.selected, s.seen.t0, s.seen.t1, s.range]") == [17, 1e6, 3e6, [1.5e6, 2e6]]
-    assert opened.stage("s.folded.has(0)")
+    assert opened.stage("s.arrangement.folded.has(0)")
     assert "Finding 1 of" in opened.page.locator(".shown").inner_text()
     assert opened.page.locator("[data-fix]").first.is_checked()
     box = opened.page.locator(".stage").bounding_box()
     assert 0 <= box["y"] < 400  # the timeline is what one sees
+
+
+def test_marks_have_notes_and_come_back(opened):
+    opened.page.locator(".view").focus()
+    opened.stage("(s.visit(17), s.look(0, 100e6))")
+    opened.page.keyboard.press("m")
+    opened.page.keyboard.type("the copy & <b>begins</b>, 50%")
+    opened.page.keyboard.press("Enter")
+    opened.stage("s.select(-1)")
+    opened.page.keyboard.press("m")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.evaluate("document.activeElement.className") == "view"
+    marks = "s.marks.all.map((mark) => [mark.time, mark.note])"
+    wanted = sorted([[opened.stage("Math.round(t.start[17])"), "the copy & <b>begins</b>, 50%"], [50e6, ""]])
+    assert opened.stage(marks) == wanted
+    assert (
+        f"{duration((wanted[1][0] - wanted[0][0]) / 1000)} after mark 1" in opened.page.locator(".marks").inner_text()
+    )
+    pixel = "[...s.strokes.getImageData(Math.round(50e6 / 100e6 * s.width * devicePixelRatio), 200, 1, 1).data]"
+    assert opened.stage(pixel)[3] == 255  # its line
+    opened.page.wait_for_timeout(400)
+    address = opened.page.url
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    assert opened.stage(marks) == wanted
+    opened.page.locator(".marks button", has_text="×").first.click()
+    assert opened.stage(marks) == wanted[1:]
+    assert opened.messages == []
+
+
+def test_rows_are_pinned_hidden_moved_and_made_taller(opened):
+    view = opened.page.locator(".view")
+    view.scroll_into_view_if_needed()
+    shown = "s.layout.bands.map(({ band, pinned }) => [band, pinned])"
+    bands = opened.stage("t.bands.length")
+    assert bands >= 2
+    box = view.bounding_box()
+    last = bands - 1
+    where = opened.stage(f"s.layout.of[{last}].top") + 34 + 8  # its heading, below the ruler
+    opened.page.mouse.move(box["x"] + 20, box["y"] + where)
+    view.locator(".row-tools button", has_text="pin").click()
+    assert opened.stage(shown)[0] == [last, True]
+    event = opened.stage(f"t.rowBegins[t.bands[{last}].firstRow]")
+    opened.stage(f"(s.select({event}), s.fit())")
+    pane = opened.stage("s.layout.pane")
+    x, y = opened.stage(
+        f"[(t.start[{event}] + t.end[{event}] - 2 * s.seen.t0) / 2 / (s.seen.t1 - s.seen.t0) * s.width, 34 + 18 + 7]"
+    )
+    for scroll in (0, 40, 1e9):
+        opened.stage(f"s.scrollTo({scroll})")
+        assert opened.stage(f"s.eventUnder({x}, {y})") == event  # it does not move
+    assert y < 34 + pane
+    opened.page.locator("details.rows summary").click()
+    opened.page.locator("details.rows li", has_text=opened.stage("t.bandLabel(0)")).locator("text=hide").click()
+    assert opened.page.locator("details.rows summary").inner_text() == "rows (1 hidden)"
+    assert 0 not in [band for band, _ in opened.stage(shown)]
+    opened.page.locator("select[aria-label='Height of the rows']").select_option("30")
+    assert opened.stage("s.layout.pane") > pane
+    opened.page.wait_for_timeout(400)
+    address, before = opened.page.url, opened.stage(shown)
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    assert opened.stage(shown) == before
+    assert opened.stage("s.layout.row") == 30
+    opened.stage("s.visit(0)")  # what is shown is never hidden
+    assert 0 in [band for band, _ in opened.stage(shown)]
+    opened.page.locator("details.rows summary").click()
+    opened.page.locator("details.rows button", has_text="as it was").click()
+    assert opened.stage(shown) == [[band, False] for band in range(bands)]
+    assert opened.messages == []
+
+
+def modular():
+    """A model of two blocks, each of two layers, in two steps; with Python frames."""
+    story = Story()
+    for i in range(2):
+        at = 10_000 * i
+        story.step(i, at=at, us=9_000)
+        story.frame("nn.Module: Net_0", at=at + 100, us=8_000)
+        for b in range(2):
+            story.frame(f"nn.Module: Block_{b}", at=at + 200 + 4_000 * b, us=3_500)
+            for k in range(2):
+                start = at + 300 + 4_000 * b + 1_500 * k
+                story.frame(f"nn.Module: Linear_{k}", at=start, us=1_000)
+                story.op("aten::mm", at=start + 100, us=800)
+                story.kernel("gemm", at=start + 300, us=500 * (1 + b), launch_at=start + 200)
+    return story.trace()
+
+
+def test_modules_are_a_tree_that_opens_level_by_level(open_page):
+    opened = open_page(page_of(modular()))
+    opened.stage("s.measure([0, 20e6])")
+    opened.page.locator(".selected button", has_text="modules").click()
+    names = "[...document.querySelectorAll('.stage tbody button.link:not(.level)')].map((b) => b.textContent)"
+    tree = opened.page.locator(".stage .wide")
+    cells = lambda name: tree.locator("tr", has_text=name).first.locator("td").all_inner_texts()[1:]  # noqa: E731
+    assert cells("Net_0") == ["6.00 ms", "100%", "0 us", "16.0 ms", "2"]
+    assert cells("Block_1") == ["4.00 ms", "67%", "0 us", "7.00 ms", "2"]
+    tree.locator("tr", has_text="Block_0").locator("button.level").press("Enter")
+    assert tree.locator("tr", has_text="Linear_").count() == 4
+    tree.locator("tr", has_text="Block_1").locator("button.level").click()
+    assert tree.locator("tr", has_text="Linear_").count() == 2
+    tree.locator("tr", has_text="Block_1").locator("button.link:not(.level)").click()
+    lit = "t.name.reduce((n, name, i) => n + (s.lit.before[i + 1] > s.lit.before[i]), 0)"
+    assert opened.stage(lit) == 2 + 4  # its calls, and the kernels below it
+    opened.page.locator("select[aria-label=Step]").select_option(index=1)
+    assert cells("Net_0") == ["3.00 ms", "100%", "0 us", "8.00 ms", "1"]
+    assert "Net_0" in opened.page.evaluate(names)
+    assert opened.messages == []
+
+
+def test_tables_tell_amounts_of_a_step(opened, trace):
+    opened.page.locator("summary", has_text="Operators").click()
+    table = opened.page.locator("details[open] table[data-sortable]")
+    row = table.locator("tbody tr").first
+    found = next(one for one in trace.ops() if one["name"] == row.locator("td").first.inner_text())
+    at = table.locator("th").all_inner_texts().index("host total")
+    cell = row.locator("td").nth(at)
+    assert cell.inner_text() == duration(found["host_total_us"])
+    opened.page.locator("details[open] label", has_text="per step").locator("input").check()
+    assert cell.inner_text() == duration(found["host_total_us"] / 4)
+    opened.page.locator("details[open] label", has_text="per step").locator("input").uncheck()
+    assert cell.inner_text() == duration(found["host_total_us"])
+    shares = table.locator("tbody tr:not(.total)").evaluate_all(
+        f"(rows) => rows.map((row) => [parseFloat(row.cells[{at}].style.getPropertyValue('--share')) || 0, "
+        f"Number(row.cells[{at}].dataset.value)])"
+    )
+    most = max(value for _, value in shares)
+    assert [share for share, _ in shares] == pytest.approx([100 * value / most for _, value in shares])
+
+
+def test_columns_that_say_nothing_are_left_out(opened, trace):
+    empty = {c for c, values in trace.kernels().columns.items() if not any(one not in (0, -1, "") for one in values)}
+    assert {"registers", "adapted"} <= empty
+    opened.page.locator("summary", has_text="Kernels").click()
+    titles = set(opened.page.locator("details[open] table[data-sortable] th").all_inner_texts())
+    assert {"name", "calls", "total"} <= titles
+    assert not {column.removesuffix("_us").replace("_", " ") for column in empty} & titles
 
 
 def test_an_event_is_found_again_in_a_coarser_page(open_page):
@@ -561,7 +701,9 @@ def test_search_and_the_next_one_take_less_than_a_frame(open_page):
 def test_the_devices_of_all_ranks_stand_together(open_page):
     ranks = joined([Source(f"rank {i}", timeline_of(program()), 1000 * i) for i in range(3)])
     opened = open_page(page('<button data-show="rank:2">2</button><div id="stage"></div>', "job", [ranks]))
-    shown = opened.stage("t.bands.filter((_, i) => !s.folded.has(i)).map((band) => [band.source, band.side])")
+    shown = opened.stage(
+        "t.bands.filter((_, i) => !s.arrangement.folded.has(i)).map((band) => [band.source, band.side])"
+    )
     assert shown == [[f"rank {i}", "device"] for i in range(3)]
     opened.page.locator('[data-show="rank:2"]').click()
     assert opened.page.locator(".speech").inner_text() == "Shown: rank 2"

@@ -4,10 +4,11 @@ import { eventOf, idOf } from "../../src/torchwhy/web/address.js";
 import { traceOf } from "../../src/torchwhy/web/excerpt.js";
 import { bottomUp, boxesOf, callTree } from "../../src/torchwhy/web/flame.js";
 import { measured } from "../../src/torchwhy/web/measure.js";
+import { moduleTree } from "../../src/torchwhy/web/modules.js";
 import { Timeline } from "../../src/torchwhy/web/timeline.js";
 import { nextLit, placeOf } from "../../src/torchwhy/web/walk.js";
 
-/** A timeline of bands, each with rows of events [start, end, name, kind]. */
+/** A timeline of bands, each with rows of events [start, end, name, kind]; links are [work, launch]. */
 function made(bands, links = []) {
   const rows = bands.flatMap(([, ...rows]) => rows);
   const events = rows.flat();
@@ -30,6 +31,7 @@ function made(bands, links = []) {
     rowBegins: Uint32Array.from(begins),
     work: Uint32Array.from(links, ([work]) => work),
     launch: Uint32Array.from(links, ([, launch]) => launch),
+    steps: [],
     bands: bands.map(([side, ...own], i) => {
       const band = { label: side === "device" ? `GPU 0 stream ${i}` : `thread ${i}`, side, rows: own.length, source: "", firstRow };
       firstRow += own.length;
@@ -100,6 +102,45 @@ test("a tree of device work has the time of what each call launched", () => {
   assert.equal(root.time, 30 + 20 + 10);
   const own = Object.fromEntries(bottomUp(root).map((one) => [timeline.names[one.name], one.own]));
   assert.deepEqual([own.gemm, own.vector, own.mm], [50, 10, 0]);
+});
+
+/** What of a tree is told of each path. */
+function paths(module, above = "") {
+  return [...module.children.values()].flatMap((one) => {
+    const path = `${above}/${one.name}`;
+    const { host, hostOwn, device, deviceOwn, calls } = one;
+    return [[path, { host, hostOwn, device, deviceOwn, calls }], ...paths(one, path)];
+  });
+}
+
+test("modules have their time, that of the modules they call, and that of the work launched in them", () => {
+  const timeline = made(
+    [
+      ["frames", [[0, 100, "train.py(3): step", 4]], [[0, 50, "nn.Module: Net", 4], [60, 90, "nn.Module: Net", 4]],
+       [[5, 20, "nn.Module: Linear_0", 4], [25, 45, "nn.Module: Linear_1", 4], [65, 75, "nn.Module: Linear_0", 4]]],
+      ["host", [[6, 8, "launch", 3], [22, 24, "launch", 3], [66, 67, "launch", 3], [95, 96, "launch", 3]]],
+      ["device", [[10, 40, "a", 5], [40, 47, "b", 5], [70, 75, "a", 5], [97, 99, "c", 5]]],
+    ],
+    [[10, 6], [11, 7], [12, 8], [13, 9]],
+  );
+  const root = moduleTree(timeline, [0, 100]);
+  assert.deepEqual(Object.fromEntries(paths(root)), {
+    "/Net": { host: 80, hostOwn: 35, device: 42, deviceOwn: 7, calls: 2 },
+    "/Net/Linear_0": { host: 25, hostOwn: 25, device: 35, deviceOwn: 35, calls: 2 },
+    "/Net/Linear_1": { host: 20, hostOwn: 20, device: 0, deviceOwn: 0, calls: 1 },
+  });
+  assert.deepEqual([root.device, root.deviceOwn], [44, 2]); // what no module launched is the root's own
+  const half = Object.fromEntries(paths(moduleTree(timeline, [0, 55])));
+  assert.deepEqual([half["/Net"].host, half["/Net"].device, half["/Net"].calls], [50, 37, 1]);
+});
+
+test("without frames annotations stand for modules, and steps are none", () => {
+  const timeline = made([["host", [[0, 100, "ProfilerStep#1", 2]], [[10, 40, "forward", 2]], [[12, 20, "block", 2], [22, 25, "mm", 1]]]]);
+  timeline.steps = [{ name: "ProfilerStep#1", start: 0, end: 100 }];
+  assert.deepEqual(paths(moduleTree(timeline, [0, 100])).map(([path, { host, hostOwn }]) => [path, host, hostOwn]), [
+    ["/forward", 30, 22],
+    ["/forward/block", 8, 8],
+  ]);
 });
 
 test("an event has an id that other rows and rounded times don't change", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Colours } from "../../src/torchwhy/web/colours.js";
+import { Arrangement } from "../../src/torchwhy/web/arrangement.js";
 import { HEADING, layoutOf } from "../../src/torchwhy/web/layout.js";
 import { emphasis, paintRows } from "../../src/torchwhy/web/raster.js";
 
@@ -27,7 +28,8 @@ const background = colours.look.background;
 function line(timeline, seen, lit = null) {
   const height = HEADING + 20;
   const pixels = new Uint32Array(100 * height).fill(background);
-  const labels = paintRows(pixels, 100, height, 0, timeline, layoutOf(timeline, new Set()), { y: 0, ...seen }, colours, lit);
+  const layout = layoutOf(timeline, new Arrangement(timeline));
+  const labels = paintRows(pixels, 100, height, 0, timeline, layout, { y: 0, ...seen }, colours, lit);
   return { row: pixels.subarray((HEADING + 7) * 100, (HEADING + 8) * 100), labels };
 }
 

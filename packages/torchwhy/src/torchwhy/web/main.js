@@ -2,6 +2,7 @@
 // Brings the page to life: reads the timelines, and ties what can be clicked to them.
 
 import { followAddress } from "./address.js";
+import { drawAmounts } from "./amount_columns.js";
 import { readBlock } from "./block.js";
 import { followCopies } from "./copying.js";
 import { followKeys } from "./keyboard.js";
@@ -44,6 +45,7 @@ async function start() {
   const shown = new Shown(stages);
   followKeys(stages, searches, shown);
   followHeadings();
+  drawAmounts(stages.length === 1 ? stages[0].timeline.steps.length : 0);
   followCopies(stages);
   linkViews(stages);
   for (const [stage, search] of [...searches].slice(0, 1)) {

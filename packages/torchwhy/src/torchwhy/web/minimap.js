@@ -121,11 +121,8 @@ export class Minimap {
     return flags;
   }
 
-  /**
-   * @param {import("./timeline.js").Stretches | null} shown
-   * @param {import("./raster.js").Emphasis | null} lit
-   */
-  draw(shown, lit) {
+  /** @param {Pick<import("./stage.js").Stage, "stretches" | "lit" | "range" | "marks">} shown */
+  draw({ stretches, lit, range, marks }) {
     if (!this.colours) return;
     const { look } = this.colours;
     const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
@@ -134,9 +131,13 @@ export class Minimap {
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.drawImage(this.backdrop, 0, 0);
     context.scale(ratio, ratio);
-    if (shown) {
+    if (stretches) {
       context.fillStyle = look.stretch;
-      this.stretches(context, shown, 0, HEIGHT);
+      this.stretches(context, stretches, 0, HEIGHT);
+    }
+    if (range) {
+      context.fillStyle = look.range;
+      context.fillRect(this.x(range[0]), 0, Math.max(1, this.x(range[1]) - this.x(range[0])), HEIGHT);
     }
     if (lit) {
       context.fillStyle = look.path;
@@ -152,6 +153,10 @@ export class Minimap {
     context.globalAlpha = 1;
     context.strokeStyle = look.selected;
     context.strokeRect(left + 0.5, 0.5, Math.max(2, right - left - 1), HEIGHT - 1);
+    context.fillStyle = look.selected;
+    for (const edge of [left, right]) context.fillRect(edge - 2, HEIGHT / 2 - 8, 4, 16); // what takes hold of an edge
+    context.fillStyle = look.mark;
+    for (const { time } of marks.all) context.fillRect(this.x(time) - 1, 0, 2, HEIGHT);
   }
 }
 

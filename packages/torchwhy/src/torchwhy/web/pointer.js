@@ -3,7 +3,8 @@
 // selects, the event under the pointer says its name. On a touch screen one finger moves along, two zoom and scroll.
 
 import { duration } from "./amounts.js";
-import { RULER } from "./overlay.js";
+import { RULER } from "./layout.js";
+import { followHeading } from "./rowlist.js";
 
 const STILL = 3;
 
@@ -88,6 +89,7 @@ export function followPointer(stage) {
     const still = !begun?.moved;
     stage.cursor = event.pointerType === "mouse" ? stage.timeAt(here.x) : null;
     stage.request();
+    followHeading(stage, still && event.pointerType === "mouse" ? stage.headingUnder(here.y) : -1);
     const under = still ? stage.eventUnder(here.x, here.y) : -1;
     tip.hidden = under < 0;
     if (under < 0) return;
@@ -107,7 +109,7 @@ export function followPointer(stage) {
   /** @param {Point} here */
   const click = (here) => {
     const heading = stage.headingUnder(here.y);
-    if (heading >= 0) return stage.fold(heading, !stage.folded.has(heading));
+    if (heading >= 0) return stage.fold(heading, !stage.arrangement.folded.has(heading));
     stage.range = null;
     const step = here.y < RULER ? stage.timeline.steps.find((one) => inside(stage.timeAt(here.x), one)) : undefined;
     if (step) stage.measure([step.start, step.end]);
@@ -121,6 +123,7 @@ export function followPointer(stage) {
   view.addEventListener("pointerleave", () => {
     tip.hidden = true;
     stage.cursor = null;
+    followHeading(stage, -1);
     stage.request();
   });
   view.addEventListener("dblclick", () => stage.selected >= 0 && stage.fit());

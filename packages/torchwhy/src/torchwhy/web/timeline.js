@@ -104,6 +104,13 @@ export class Timeline {
     return this.shortNames[this.name[event]] || this.names[this.name[event]];
   }
 
+  /** What a band is called in full. @param {number} number */
+  bandLabel(number) {
+    const band = this.bands[number];
+    const what = { frames: "Python frames of ", labels: "annotations on " }[band.side] ?? "";
+    return `${band.source ? `${band.source}, ` : ""}${what}${band.label}`;
+  }
+
   /** The row of an event. @param {number} event */
   rowOf(event) {
     return lowerBound(this.rowBegins, 0, this.rowBegins.length, event + 1) - 1;

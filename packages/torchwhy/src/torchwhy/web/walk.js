@@ -1,6 +1,8 @@
 // @ts-check
 // From one event to another: the next that stands out, the neighbour in the row, the one above or below.
 
+import { lowerBound } from "./sorted.js";
+
 /** @typedef {import("./stage.js").Stage} Stage */
 
 /**
@@ -58,30 +60,34 @@ export function neighbour(stage, way) {
  * @param {1 | -1} way
  */
 export function above(stage, way) {
-  const { timeline, selected, seen, layout } = stage;
+  const { timeline, selected, seen } = stage;
   if (selected < 0) return firstInView(stage);
   const middle = (Math.max(timeline.start[selected], seen.t0) + Math.min(timeline.end[selected], seen.t1)) / 2;
-  const rows = timeline.rowBegins.length - 1;
-  for (let row = timeline.rowOf(selected) + way; row >= 0 && row < rows; row += way) {
-    if (Number.isNaN(layout.rowTop[row])) continue;
+  const rows = openRows(stage);
+  for (let place = rows.indexOf(timeline.rowOf(selected)) + way; place >= 0 && place < rows.length; place += way) {
+    const row = rows[place];
     let next = timeline.eventAt(row, timeline.start[selected]);
-    for (let i = timeline.rowBegins[row]; next < 0 && i < timeline.rowBegins[row + 1]; i++) {
-      if (timeline.end[i] >= timeline.start[selected]) next = i; // the first that begins after it
-    }
-    if (next >= 0 && timeline.start[next] <= Math.max(middle, timeline.end[selected])) return next;
+    // Else the first that begins after it.
+    if (next < 0) next = lowerBound(timeline.end, timeline.rowBegins[row], timeline.rowBegins[row + 1], timeline.start[selected]);
+    if (next < timeline.rowBegins[row + 1] && timeline.start[next] <= Math.max(middle, timeline.end[selected])) return next;
   }
   return -1;
 }
 
 /** The first event in view, or -1. @param {Stage} stage */
-export function firstInView({ timeline, layout, seen }) {
-  for (let row = 0; row + 1 < timeline.rowBegins.length; row++) {
-    if (Number.isNaN(layout.rowTop[row])) continue;
-    for (let i = timeline.rowBegins[row]; i < timeline.rowBegins[row + 1]; i++) {
-      if (timeline.end[i] <= seen.t0) continue;
-      if (timeline.start[i] < seen.t1) return i;
-      break;
-    }
+export function firstInView(stage) {
+  const { timeline, seen } = stage;
+  for (const row of openRows(stage)) {
+    const last = timeline.rowBegins[row + 1];
+    const first = lowerBound(timeline.end, timeline.rowBegins[row], last, seen.t0 + 1e-6);
+    if (first < last && timeline.start[first] < seen.t1) return first;
   }
   return -1;
+}
+
+/** The rows that are neither folded nor hidden, from the top. @param {Stage} stage */
+function openRows({ timeline, layout }) {
+  return layout.bands
+    .filter((placed) => !placed.folded)
+    .flatMap(({ band }) => Array.from({ length: timeline.bands[band].rows }, (_, i) => timeline.bands[band].firstRow + i));
 }
