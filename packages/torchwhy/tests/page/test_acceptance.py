@@ -307,7 +307,7 @@ def test_marks_have_notes_and_come_back(opened):
     opened.page.goto(address)
     opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
     assert opened.stage(marks) == wanted
-    opened.page.locator(".marks button", has_text="×").first.click()
+    opened.page.locator(".marks [aria-label='Remove mark 1']").click()
     assert opened.stage(marks) == wanted[1:]
     assert opened.messages == []
 

@@ -25,8 +25,9 @@ def test_modules_come_after_those_they_import():
 
 def test_comments_that_have_their_lines_to_themselves_stay_behind():
     code = ['const a = "// kept"; // kept', "/** @type {X} */ (f)(/** @type {Y} */ (g));", 'const b = "/** kept */";']
-    comments = ["// gone", "  // gone", "/** gone */", "  /**\n   * gone /* x\n   */"]
-    text = joined_modules({"main.js": "\n".join([comments[0], *sum(zip(comments, code), ())]) + "\n"}, "main.js")
+    comments = ["// gone\n  // gone", "/** gone */", "  /**\n   * gone /* x\n   */"]
+    lines = [line for pair in zip(comments, code, strict=True) for line in pair]
+    text = joined_modules({"main.js": "\n".join(lines) + "\n"}, "main.js")
     assert text == "// main.js\n" + "\n".join(code) + "\n"
 
 

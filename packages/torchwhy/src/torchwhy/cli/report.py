@@ -20,10 +20,10 @@ from torchwhy.loading.trace import load
 from torchwhy.page.assemble import MAX_SIZE
 from torchwhy.page.report_page import difference_page, job_page, trace_page
 from torchwhy.pyproject import SettingsFileError, find_pyproject
+from torchwhy.ranks.job import Job
 from torchwhy.report.job_report import describe_job
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
-from torchwhy.ranks.job import Job
 from torchwhy.rules.settings import Settings, chosen, settings_from
 from torchwhy.wording import size_text
 
@@ -52,9 +52,7 @@ def run(traces: Sequence[str], request: Request) -> int:
     try:
         size = bytes_from(request.max_size) if request.max_size else MAX_SIZE
         with patience(f"reading {' and '.join(traces)}"):
-            if request.ranks and (len(traces) > 1 or trace_in(traces[0], "reporting on") is not None):
-                raise ArgumentError("--ranks writes the pages of several ranks: name the folder with their traces")
-            text = _page(traces[0], request, size) if len(traces) == 1 else _compared(traces, request.steps, size)
+            text = _page(traces[0], request, size) if len(traces) == 1 else _compared(traces, request, size)
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
     except (TraceError, SettingsFileError) as error:
@@ -95,6 +93,7 @@ def _page(given: str, request: Request, size: int) -> str:
         pages = _rank_pages(job, request.output, settings, size) if request.ranks else {}
         of_all = describe_job(job, job.diagnose(asked) if asked else (), asked)
         return job_page(job, of_all, pages=pages, max_size=size)
+    _refuse_ranks(request)
     trace = load(path, steps=request.steps)
     diagnosis = diagnose(trace, rules=rules, thresholds=settings.thresholds)
     report = describe(trace, diagnosis, trace_name(given, path, alone=True), thorough=True)
@@ -114,10 +113,16 @@ def _rank_pages(job: Job, output: Path, settings: Settings, size: int) -> dict[i
     return found
 
 
-def _compared(traces: Sequence[str], steps: str | None, size: int) -> str:
+def _refuse_ranks(request: Request) -> None:
+    if request.ranks:
+        raise ArgumentError("--ranks writes the pages of several ranks: name the folder with their traces")
+
+
+def _compared(traces: Sequence[str], request: Request, size: int) -> str:
+    _refuse_ranks(request)
     if len(traces) > 2:
         raise ArgumentError(f"TRACE must be one trace or folder, or two to compare, got {len(traces)}")
-    if steps is not None:
+    if request.steps is not None:
         raise ArgumentError("--steps chooses steps of one trace, and two are given")
     found = [trace_in(path, "comparing") for path in traces]
     if found[0] is None or found[1] is None:

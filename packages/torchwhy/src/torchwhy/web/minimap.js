@@ -2,6 +2,7 @@
 // The whole trace in one strip: how busy the device is, the steps, the findings' stretches, and what the stage shows.
 
 import { coveredBefore } from "./measure.js";
+import { gallop } from "./sorted.js";
 
 const HEIGHT = 46;
 const MARK = 3;
@@ -115,8 +116,15 @@ export class Minimap {
   hits(lit) {
     if (this.hitsOf?.lit === lit && this.hitsOf.flags.length === Math.ceil(this.width)) return this.hitsOf.flags;
     const flags = new Uint8Array(Math.ceil(this.width));
-    const { start } = this.timeline;
-    for (let i = 0; lit && i < start.length; i++) if (lit.before[i + 1] > lit.before[i]) flags[this.x(start[i]) | 0] = 1;
+    const { start, rowBegins } = this.timeline;
+    for (let row = 0; lit && row + 1 < rowBegins.length; row++) {
+      const last = rowBegins[row + 1];
+      for (let i = rowBegins[row], next = i; i < last; i = next) {
+        const x = Math.min(flags.length - 1, this.x(start[i]) | 0);
+        next = Math.max(i + 1, gallop(start, i, last, this.time(x + 1)));
+        if (lit.before[next] > lit.before[i]) flags[x] = 1;
+      }
+    }
     this.hitsOf = { lit, flags };
     return flags;
   }

@@ -88,9 +88,9 @@ function describe(stage, event) {
   for (const [label, value] of timeline.argumentsOf(event)) add(label, value);
   const step = timeline.steps.find((one) => start[event] >= one.start && start[event] < one.end);
   if (step) add("in", step.name);
-  const same = alike(timeline, event);
+  const same = timeline.totalsOf(timeline.name[event]);
   const all = button(
-    `${counted(same.count, "event")} of this name, ${duration(same.total)} together`,
+    `${counted(same.count, "event")} of this name, ${duration(same.time)} together`,
     "Show all events of this name",
     () => stage.emphasise((one) => timeline.name[one] === timeline.name[event]),
   );
@@ -154,19 +154,6 @@ function insideText(timeline, row, event) {
   const { start, end } = timeline;
   const inside = coveredBefore(timeline, row + 1, end[event]) - coveredBefore(timeline, row + 1, start[event]);
   return inside > 0 ? `, ${percent(inside / (end[event] - start[event]))} of it in calls` : "";
-}
-
-/** @param {import("./timeline.js").Timeline} timeline @param {number} event */
-function alike({ name, start, end, count: events }, event) {
-  let count = 0;
-  let total = 0;
-  for (let i = 0; i < events; i++) {
-    if (name[i] === name[event]) {
-      count++;
-      total += end[i] - start[i];
-    }
-  }
-  return { count, total };
 }
 
 /** @param {import("./timeline.js").Finding} finding @param {number} event */

@@ -111,6 +111,19 @@ export class Timeline {
     return `${band.source ? `${band.source}, ` : ""}${what}${band.label}`;
   }
 
+  /** How many events a name has, and how long they take together, nanoseconds. @param {number} name */
+  totalsOf(name) {
+    if (!this.totals) {
+      const [count, time] = [new Uint32Array(this.names.length), new Float64Array(this.names.length)];
+      for (let i = 0; i < this.count; i++) {
+        count[this.name[i]]++;
+        time[this.name[i]] += this.end[i] - this.start[i];
+      }
+      this.totals = { count, time };
+    }
+    return { count: this.totals.count[name], time: this.totals.time[name] };
+  }
+
   /** The row of an event. @param {number} event */
   rowOf(event) {
     return lowerBound(this.rowBegins, 0, this.rowBegins.length, event + 1) - 1;

@@ -6,26 +6,59 @@ import { lowerBound } from "./sorted.js";
 /** @typedef {import("./stage.js").Stage} Stage */
 
 /**
- * The next event in time that stands out, from the selected one or from the left edge; round and round.
+ * The next event in time that stands out, from the selected one or from the left edge; round and round. Events of one
+ * start follow each other by their number.
  * @param {Stage} stage with events that stand out
  * @param {1 | -1} way
  */
-export function nextLit({ timeline: { start }, lit, selected, seen }, way) {
-  if (!lit) return -1;
+export function nextLit({ timeline, lit, selected, seen }, way) {
+  if (!lit?.count) return -1;
+  const { start, rowBegins } = timeline;
   const from = selected < 0 ? seen.t0 : start[selected];
   const before = (/** @type {number} */ a, /** @type {number} */ b) => start[a] < start[b] || (start[a] === start[b] && a < b);
-  const past = (/** @type {number} */ event) => {
-    if (selected < 0) return way > 0 ? start[event] >= from : start[event] < from;
-    return way > 0 ? before(selected, event) : before(event, selected);
-  };
+  const nearer = (/** @type {number} */ one, /** @type {number} */ other) =>
+    other < 0 || (way > 0 ? before(one, other) : before(other, one));
   let next = -1; // the nearest past the selected one
   let round = -1; // the first of all, or the last
-  for (let event = 0; event < start.length; event++) {
-    if (lit.before[event + 1] === lit.before[event]) continue;
-    if (round < 0 || (way > 0 ? before(event, round) : before(round, event))) round = event;
-    if (past(event) && (next < 0 || (way > 0 ? before(event, next) : before(next, event)))) next = event;
+  for (let row = 0; row + 1 < rowBegins.length; row++) {
+    const [first, last] = [rowBegins[row], rowBegins[row + 1]];
+    if (lit.before[last] === lit.before[first]) continue;
+    const passed = earlier(timeline, row, from, selected);
+    // Of the row's events that stand out the first past the selected one, or the last before it.
+    const chosen =
+      way > 0
+        ? litAt(lit, passed < last && passed === selected ? passed + 1 : passed, last)
+        : litAt(lit, first, passed, lit.before[passed]);
+    const end = way > 0 ? litAt(lit, first, last) : litAt(lit, first, last, lit.before[last]);
+    if (chosen >= 0 && nearer(chosen, next)) next = chosen;
+    if (nearer(end, round)) round = end;
   }
   return next < 0 ? round : next;
+}
+
+/**
+ * The place behind a row's events that begin before a moment, and of those that begin at it, before an event.
+ * @param {Stage["timeline"]} timeline
+ * @param {number} row
+ * @param {number} time
+ * @param {number} event -1 for none
+ */
+function earlier({ start, rowBegins }, row, time, event) {
+  let place = lowerBound(start, rowBegins[row], rowBegins[row + 1], time);
+  while (place < rowBegins[row + 1] && start[place] === time && place < event) place++;
+  return place;
+}
+
+/**
+ * The event in [first, last) that is the `number`th of all that stand out; -1 for none.
+ * @param {import("./raster.js").Emphasis} lit
+ * @param {number} first
+ * @param {number} last
+ * @param {number} [number]
+ */
+function litAt({ before }, first, last, number = before[first] + 1) {
+  if (number <= before[first] || number > before[last]) return -1;
+  return lowerBound(before, first + 1, last + 1, number) - 1;
 }
 
 /**
@@ -33,10 +66,10 @@ export function nextLit({ timeline: { start }, lit, selected, seen }, way) {
  * @param {Stage} stage
  * @param {number} event
  */
-export function placeOf({ timeline: { start }, lit }, event) {
+export function placeOf({ timeline, lit }, event) {
   let count = 1;
-  for (let i = 0; lit && i < start.length; i++) {
-    if (lit.before[i + 1] > lit.before[i] && (start[i] < start[event] || (start[i] === start[event] && i < event))) count++;
+  for (let row = 0; lit && row + 1 < timeline.rowBegins.length; row++) {
+    count += lit.before[earlier(timeline, row, timeline.start[event], event)] - lit.before[timeline.rowBegins[row]];
   }
   return count;
 }
