@@ -172,7 +172,7 @@ def test_a_drag_measures_a_stretch(opened, trace):
     opened.page.locator(".selected button", has_text="copy").click()
     copied = opened.page.evaluate("document.documentElement.dataset.copied")
     assert f"| {stream} | {duration(busy / 1000)} |" in copied
-    opened.page.locator(".selected button", has_text="zoom").click()
+    opened.page.keyboard.press("f")
     seen = opened.stage("[s.seen.t0, s.seen.t1]")
     assert seen[0] < start < end < seen[1] < end + 0.1 * (end - start)
     opened.page.keyboard.press("Escape")
@@ -529,7 +529,14 @@ def test_axe_finds_nothing(open_page, text, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     opened = open_page(text, color_scheme=scheme, reduced_motion="reduce")
     opened.page.locator("summary").first.click()
-    opened.stage("s.visit(20)")
+    opened.stage("(s.visit(20), s.marks.add(5e7), s.arrange((rows) => rows.pinned.add(0)))")
+    opened.page.locator("summary", has_text="Kernels").click()
+    if scheme == "dark":
+        opened.page.locator(".tools input[type=search]").fill("kernel")
+    else:
+        opened.stage("s.measure([0, 1e8])")
+        opened.page.locator(".selected button", has_text="flame graph").click()
+    opened.page.locator("details.rows summary").click()
     found = axe.run(opened.page).response["violations"]
     assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
     moving = "document.getAnimations().length"
@@ -666,6 +673,47 @@ def test_a_phone_shows_all_of_it(browser, open_page, text):
     opened.page.wait_for_timeout(300)
     assert opened.page.evaluate("scrollY") != top  # a swipe scrolls the page: the timeline is no trap
     assert opened.messages == []
+
+
+def test_a_search_lists_the_names_it_found(opened, trace):
+    opened.page.locator(".tools input[type=search]").fill(r"/kernel\d/")
+    table = trace.kernels()
+    cells = "[...document.querySelectorAll('.selected tbody tr')].map((row) => [...row.cells].map((c) => c.innerText))"
+    assert [[row[0], row[1], row[4]] for row in opened.page.evaluate(cells)] == [
+        [row["name"], duration(row["total_us"]), str(row["calls"])] for row in table
+    ]
+    opened.page.locator(".selected tbody button").first.click()
+    assert opened.stage("s.lit.count") == table["calls"][0]
+    opened.page.keyboard.press("Escape")
+    assert "Drag to measure" in opened.page.locator(".selected").inner_text()
+
+
+def test_only_rows_with_what_is_found_are_shown_on_demand(opened):
+    opened.page.locator(".tools input[type=search]").fill("kernel1")
+    opened.page.locator("details.rows summary").click()
+    opened.page.locator("details.rows label", has_text="only rows").locator("input").check()
+    sides = "s.layout.bands.map(({ band }) => t.bands[band].side)"
+    assert opened.stage(sides) == ["device"]
+    opened.page.locator(".tools input[type=search]").fill("")
+    assert len(opened.stage(sides)) == opened.stage("t.bands.length")
+
+
+def test_a_pointer_over_work_tells_what_it_is_and_points_at_its_launch(opened):
+    opened.stage("(s.look(51e6, 60e6), s.element.scrollIntoView())")
+    work, launch = opened.stage("[t.work[1], t.launch[1]]")
+    box = opened.page.locator(".view").bounding_box()
+    x, y = opened.stage(
+        f"[((t.start[{work}] + t.end[{work}]) / 2 - s.seen.t0) / (s.seen.t1 - s.seen.t0) * s.width, "
+        f"34 - s.seen.y + s.layout.of[t.bandOf(t.rowOf({work}))].top + 18 + 7]"
+    )
+    opened.page.mouse.move(box["x"] + 1 + x, box["y"] + y)
+    assert opened.stage("s.hinted") == [[launch, work]]
+    told = opened.page.locator(".tip").inner_text().splitlines()
+    assert told[0].startswith(opened.stage(f"t.label({work})") + ": ")
+    assert opened.stage(f"t.bandLabel(t.bandOf(t.rowOf({work})))") in told[1]
+    opened.page.mouse.move(box["x"] + 1 + x, box["y"] - 50)
+    assert opened.stage("s.hinted") == []
+    assert not opened.page.locator(".tip").is_visible()
 
 
 def test_search_knows_expressions_and_kinds(opened):

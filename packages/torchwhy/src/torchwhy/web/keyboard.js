@@ -28,7 +28,7 @@ export function followKeys(stages, searches, shown) {
     ["KeyS", "S", "zoom out", () => active.zoom(1.25)],
     ["KeyA", "A", "move to the left", () => active.pan(-0.12)],
     ["KeyD", "D", "move to the right", () => active.pan(0.12)],
-    ["KeyF", "F", "fit the selected event, or the window", () => active.fit()],
+    ["KeyF", "F", "fit what is measured, or the selected event, or the window", () => active.fit()],
     ["KeyR", "R", "measure the selected event, or the part in view", () => active.measure(measurable(active))],
     ["KeyM", "M", "mark the moment at the pointer, or where the selected event begins", () => active.marks.add(markable(active))],
     ["Slash", "/", "search", () => searches.get(active)?.input.focus()],

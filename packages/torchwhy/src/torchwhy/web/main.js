@@ -38,9 +38,9 @@ async function start() {
   followTheme(() => stages.forEach((stage) => stage.recolour()));
   stages = await stagesOf();
   const searches = new Map(stages.map((stage) => [stage, new Search(stage)]));
-  for (const stage of stages) {
+  for (const [stage, search] of searches) {
     followPointer(stage);
-    followSelection(stage);
+    followSelection(stage, search);
   }
   const shown = new Shown(stages);
   followKeys(stages, searches, shown);

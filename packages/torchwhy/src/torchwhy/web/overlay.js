@@ -16,6 +16,7 @@ const TEXT_LINE = 14;
  * @property {import("./timeline.js").Stretches | null} stretches
  * @property {number} selected
  * @property {[number, number][]} arrows from a launch to its work, each an event
+ * @property {[number, number][]} hinted likewise, of the event under the pointer
  * @property {boolean} path
  * @property {[number, number] | null} range that is measured
  * @property {number | null} cursor where the pointer is, in time
@@ -82,6 +83,7 @@ export class Overlay {
     });
     this.within(RULER, height, () => {
       this.drawArrows(shown.arrows);
+      this.drawArrows(shown.hinted);
       if (shown.selected >= 0) this.drawSelected(shown.selected);
     });
     this.drawRuler();
@@ -258,6 +260,12 @@ export class Overlay {
       context.lineTo(right, bottom);
       context.fill();
       context.globalAlpha = 1;
+      const peak = curve.values.indexOf(curve.highest);
+      const x = this.x(curve.times[peak]);
+      if (!(x >= 0 && x <= this.width)) continue;
+      context.fillStyle = this.look.path; // where it is highest
+      context.fillRect(x - 3, bottom - CURVE, 7, 2);
+      context.fillRect(x, bottom - CURVE, 1, 6);
     }
   }
 

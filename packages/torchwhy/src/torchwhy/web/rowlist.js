@@ -96,6 +96,9 @@ export function rowList(stage) {
     summary.focus();
     event.stopPropagation();
   });
+  addEventListener("pointerdown", (event) => {
+    if (made.open && !made.contains(/** @type {Node} */ (event.target))) made.open = false;
+  });
   stage.watchers.add(follow);
   return made;
 }

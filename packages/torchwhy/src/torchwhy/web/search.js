@@ -75,7 +75,7 @@ export class Search {
       this.count.textContent = "not a regular expression";
       return;
     }
-    if (!text && !this.kind.value) return stage.emphasise(null);
+    if (!this.isOn()) return stage.emphasise(null);
     const found = Uint8Array.from(timeline.names, (name, i) =>
       Number(matches(name) || (timeline.shortNames[i] !== "" && matches(timeline.shortNames[i]))),
     );
@@ -86,11 +86,16 @@ export class Search {
     else stage.emphasise((event) => found[name[event]] === 1);
   }
 
+  /** Whether there is anything to find. */
+  isOn() {
+    return this.input.value !== "" || this.kind.value !== "";
+  }
+
   /** Write how many there are, and which is selected: "3/12". */
   tell() {
     const { lit, selected } = this.stage;
     if (this.input.getAttribute("aria-invalid") === "true") return;
-    if (!(this.input.value || this.kind.value) || !lit) this.count.textContent = "";
+    if (!this.isOn() || !lit) this.count.textContent = "";
     else {
       const isOne = selected >= 0 && lit.before[selected + 1] > lit.before[selected];
       this.count.textContent = lit.count ? `${isOne ? `${this.stage.placeOf(selected)}/` : ""}${lit.count}` : "none found";

@@ -3,6 +3,7 @@
 
 import { counted, duration, percent } from "./amounts.js";
 import { button, element } from "./dom.js";
+import { describeFound } from "./found.js";
 import { coveredBefore } from "./measure.js";
 import { describeRange } from "./range.js";
 import { targetOf, showTarget } from "./show.js";
@@ -10,23 +11,28 @@ import { lowerBound } from "./sorted.js";
 import { KIND_NAMES } from "./timeline.js";
 
 const MOST_WORK = 12;
+const OPERATOR = 1;
 /** Frames of the program itself: no library's, nothing built in. */
 const OWN_CODE = /^(?!.*(?:site-packages|dist-packages|lib\/python|^torch\/|^<)).*\.py\(\d+\)/;
 
 /** Milliseconds that a range stays as it is before it is measured. */
 const SETTLED = 120;
 
-/** @param {import("./stage.js").Stage} stage */
-export function followSelection(stage) {
-  /** @type {number | [number, number]} */
+/**
+ * @param {import("./stage.js").Stage} stage
+ * @param {import("./search.js").Search} search
+ */
+export function followSelection(stage, search) {
+  /** @type {number | [number, number] | import("./raster.js").Emphasis | null} */
   let shown = -2;
   let timer = 0;
   const follow = () => {
-    const wanted = stage.range ?? stage.selected;
+    const wanted = stage.range ?? (stage.selected < 0 && search.isOn() ? stage.lit : stage.selected);
     if (wanted === shown) return;
     shown = wanted;
     clearTimeout(timer);
     if (stage.range) timer = window.setTimeout(() => stage.panel.replaceChildren(...describeRange(stage)), SETTLED);
+    else if (stage.selected < 0 && search.isOn()) stage.panel.replaceChildren(...describeFound(stage));
     else {
       stage.panel.replaceChildren(...(stage.selected < 0 ? [hint()] : describe(stage, stage.selected)));
       if (stage.selected >= 0) stage.say(sentence(stage.timeline, stage.selected));
@@ -37,8 +43,29 @@ export function followSelection(stage) {
 }
 
 function hint() {
-  const text = "Drag to measure a stretch of time; click an event to read about it. The key ? lists all keys.";
+  const text = "Drag to measure a stretch of time; click an event to read about it; Ctrl and the wheel zoom. The key ? lists all keys.";
   return element("p", { class: "note" }, text);
+}
+
+/**
+ * What a pointer over an event tells, in lines.
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {number} event
+ */
+export function glance(timeline, event) {
+  const row = timeline.rowOf(event);
+  const number = timeline.bandOf(row);
+  const length = timeline.end[event] - timeline.start[event];
+  const what = KIND_NAMES[/** @type {keyof typeof KIND_NAMES} */ (timeline.kind[event])];
+  const category = timeline.category[timeline.name[event]];
+  const lines = [
+    `${timeline.label(event).slice(0, 300)}: ${duration(length)}${insideText(timeline, row, event)}`,
+    `${what}${category && `, ${category}`}, on ${timeline.bandLabel(number)}`,
+    ...timeline.argumentsOf(event).slice(0, 3).map(([label, value]) => `${label}: ${value.slice(0, 120)}`),
+  ];
+  const origin = originOf(timeline, event).map((one) => timeline.label(one).slice(0, 120));
+  if (origin.length) lines.push(`work of ${origin.join(" ← ")}`);
+  return lines.join("\n");
 }
 
 /**
@@ -80,6 +107,8 @@ function describe(stage, event) {
   add(KIND_NAMES[/** @type {keyof typeof KIND_NAMES} */ (timeline.kind[event])], element("code", {}, timeline.text(event)));
   const origin = originOf(timeline, event).flatMap((other, i) => (i ? [" ← ", link(other)] : [link(other)]));
   if (origin.length) add("work of", ...origin);
+  const operator = originOf(timeline, event).find((one) => timeline.kind[one] === OPERATOR);
+  for (const [label, value] of operator === undefined ? [] : timeline.argumentsOf(operator)) add(`its ${label}`, value);
   add("on", band.source ? `${band.source}, ${band.label}` : band.label);
   const [windowStart] = stage.window;
   const inWindow = windowStart ? `, ${moment(start[event] - windowStart)} of the window` : "";
@@ -129,7 +158,7 @@ function originOf(timeline, event) {
   const launch = timeline.launchOf(event);
   if (launch < 0) return [];
   const calls = timeline.around(launch, timeline.bands[timeline.bandOf(timeline.rowOf(launch))]);
-  const operator = calls.find((call) => timeline.kind[call] === 1);
+  const operator = calls.find((call) => timeline.kind[call] === OPERATOR);
   const stack = timeline.stack(launch);
   const module = stack.find((frame) => timeline.text(frame).startsWith("nn.Module: "));
   const line = stack.find((frame) => OWN_CODE.test(timeline.text(frame)));

@@ -46,6 +46,9 @@ export class Stage {
     this.stretches = null;
     /** @type {[number, number][]} */
     this.arrows = [];
+    /** Likewise of the event under the pointer. @type {[number, number][]} */
+    this.hinted = [];
+    this.pointed = -1;
     this.allArrows = false;
     /** @type {"kind" | "name"} */
     this.colouring = "kind";
@@ -140,9 +143,10 @@ export class Stage {
     this.look(t0 + (t1 - t0) * share, t1 + (t1 - t0) * share);
   }
 
-  /** Show the selected event, or without one, the window. */
+  /** Show what is measured, or the selected event, or the window. */
   fit() {
-    if (this.selected >= 0) {
+    if (this.range) this.lookAt(...this.range);
+    else if (this.selected >= 0) {
       const { start, end } = this.timeline;
       const length = end[this.selected] - start[this.selected];
       this.look(start[this.selected] - length / 2, end[this.selected] + length / 2);
@@ -244,6 +248,18 @@ export class Stage {
         call < this.timeline.rowBegins[band.firstRow + band.rows];
       if (this.allArrows || inside || work[i] === selected) this.arrows.push([call, work[i]]);
     }
+  }
+
+  /** Draw the arrows of the event under the pointer; -1 for none. @param {number} event */
+  point(event) {
+    if (event === this.pointed) return;
+    this.pointed = event;
+    const { timeline } = this;
+    const launch = event < 0 ? -1 : timeline.launchOf(event);
+    const works = event < 0 ? [] : timeline.worksOf(event);
+    this.hinted = works.map((work) => /** @type {[number, number]} */ ([event, work]));
+    if (launch >= 0) this.hinted.push([launch, event]);
+    this.request();
   }
 
   /** Let events stand out. @param {((event: number) => boolean) | Iterable<number> | null} which */
