@@ -7,6 +7,7 @@ them in Chromium and keeps three pictures under docs/. Needs the extra `browser`
 """
 
 import subprocess
+import sys
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ LARGEST = 150_000
 
 def torchwhy(*words: object) -> None:
     """Run the command line of this checkout."""
-    subprocess.run([ROOT / ".venv" / "bin" / "torchwhy", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "torchwhy", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
 
 
 def keep(page: Page, name: str) -> None:

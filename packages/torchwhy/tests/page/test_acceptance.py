@@ -10,10 +10,10 @@ import pytest
 
 from tests.page.generated import generated
 from tests.traces import Story
-from torchwhy import load
+from torchwhy import diff, load
 from torchwhy.page.assemble import page
 from torchwhy.page.joining import Source, joined
-from torchwhy.page.report_page import trace_page
+from torchwhy.page.report_page import difference_page, trace_page
 from torchwhy.page.timeline import timeline_of
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
@@ -541,6 +541,13 @@ def test_axe_finds_nothing(open_page, text, scheme):
     assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
     moving = "document.getAnimations().length"
     assert opened.page.evaluate(moving) == 0
+
+
+def test_axe_finds_nothing_on_the_page_of_two_traces(open_page, trace):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    opened = open_page(difference_page(trace, program(), diff(trace, program())))
+    found = axe.run(opened.page).response["violations"]
+    assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
 
 
 @pytest.mark.parametrize("media", ["screen", "print"])

@@ -124,8 +124,11 @@ def difference_page(
         "diff": blocks_as_html(document.blocks, _VIEW),
         "timeline": [
             line
-            for i, trace in enumerate((a, b))
-            for line in (f"<h3>{'AB'[i]}: {escaped(PurePath(trace.file).name)}</h3>", f'<div id="stage-{i}"></div>')
+            for i, (name, trace) in enumerate({"A": a, "B": b}.items())
+            for line in (
+                f"<h3>{name}: {escaped(PurePath(trace.file).name)}</h3>",
+                f'<div id="stage-{i}" data-name="{name}"></div>',
+            )
         ],
     }
     timelines = [drawn(trace, diagnose(trace, rules=chosen, thresholds=thresholds)) for trace in (a, b)]

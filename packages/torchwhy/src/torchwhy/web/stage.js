@@ -80,7 +80,7 @@ export class Stage {
     const map = element("canvas", { class: "minimap", "aria-hidden": "true" });
     const notes = timeline.notes.map((text) => element("p", { class: "note" }, text));
     this.legend = element("ul", { class: "legend", "aria-label": "Colours" });
-    this.panel = element("div", { class: "selected", tabindex: "0", role: "region", "aria-label": "What is selected" });
+    this.panel = element("div", { class: "selected", tabindex: "0", role: "region", "aria-label": `What is selected${name && ` in ${name}`}` });
     this.speech = element("p", { class: "speech", "aria-live": "polite" });
     const drawing = element("div", { class: "drawing" }, map, this.view, this.legend);
     /** What is shown of the page, in a line. */
