@@ -685,6 +685,7 @@ def test_a_phone_shows_all_of_it(browser, open_page, text):
 def test_a_search_lists_the_names_it_found(opened, trace):
     opened.page.locator(".tools input[type=search]").fill(r"/kernel\d/")
     table = trace.kernels()
+    opened.page.wait_for_timeout(300)
     cells = "[...document.querySelectorAll('.selected tbody tr')].map((row) => [...row.cells].map((c) => c.innerText))"
     assert [[row[0], row[1], row[4]] for row in opened.page.evaluate(cells)] == [
         [row["name"], duration(row["total_us"]), str(row["calls"])] for row in table

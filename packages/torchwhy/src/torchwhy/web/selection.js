@@ -15,7 +15,7 @@ const OPERATOR = 1;
 /** Frames of the program itself: no library's, nothing built in. */
 const OWN_CODE = /^(?!.*(?:site-packages|dist-packages|lib\/python|^torch\/|^<)).*\.py\(\d+\)/;
 
-/** Milliseconds that a range stays as it is before it is measured. */
+/** Milliseconds that a range or a search stays as it is before it is summed up. */
 const SETTLED = 120;
 
 /**
@@ -31,8 +31,9 @@ export function followSelection(stage, search) {
     if (wanted === shown) return;
     shown = wanted;
     clearTimeout(timer);
+    const found = stage.selected < 0 && search.isOn();
     if (stage.range) timer = window.setTimeout(() => stage.panel.replaceChildren(...describeRange(stage)), SETTLED);
-    else if (stage.selected < 0 && search.isOn()) stage.panel.replaceChildren(...describeFound(stage));
+    else if (found) timer = window.setTimeout(() => stage.panel.replaceChildren(...describeFound(stage)), SETTLED);
     else {
       stage.panel.replaceChildren(...(stage.selected < 0 ? [hint()] : describe(stage, stage.selected)));
       if (stage.selected >= 0) stage.say(sentence(stage.timeline, stage.selected));
