@@ -208,6 +208,10 @@ def test_who_calls_whom_adds_up(opened):
     opened.page.locator(".flame ~ .wide tr", has_text="__next__").first.wait_for()
     own = opened.page.locator(".wide tr", has_text="__next__").first.locator("td").nth(1).inner_text()
     assert own == "40.0 ms"
+    opened.page.locator(".wide tr", has_text="aten::copy_").first.locator("button").click()
+    titles = opened.page.locator(".icicle .box").evaluate_all("(boxes) => boxes.map((box) => box.title.split(':')[0])")
+    assert titles == ["aten", "ProfilerStep#1", "aten"]  # its caller below it; what it calls is too short to be drawn
+    opened.page.locator("button", has_text="all calls").click()
     opened.page.locator("select[aria-label=Time]").select_option("device")
     assert "kernel0" in opened.page.locator(".icicle").inner_text()
     assert opened.messages == []

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventOf, idOf } from "../../src/torchwhy/web/address.js";
 import { traceOf } from "../../src/torchwhy/web/excerpt.js";
-import { bottomUp, boxesOf, callTree } from "../../src/torchwhy/web/flame.js";
+import { aroundName, bottomUp, callTree } from "../../src/torchwhy/web/calls.js";
+import { boxesOf } from "../../src/torchwhy/web/flame.js";
 import { measured } from "../../src/torchwhy/web/measure.js";
 import { moduleTree } from "../../src/torchwhy/web/modules.js";
 import { emphasis } from "../../src/torchwhy/web/raster.js";
@@ -103,6 +104,22 @@ test("a tree of device work has the time of what each call launched", () => {
   assert.equal(root.time, 30 + 20 + 10);
   const own = Object.fromEntries(bottomUp(root).map((one) => [timeline.names[one.name], one.own]));
   assert.deepEqual([own.gemm, own.vector, own.mm], [50, 10, 0]);
+});
+
+test("around a name are its callers, each with its calls' time, and its callees", () => {
+  const timeline = made([
+    ["host", [[0, 50, "f"], [60, 100, "g"]], [[5, 25, "h"], [30, 40, "h"], [70, 90, "h"]], [[6, 16, "k"], [71, 81, "h"]], [[7, 9, "h"], [72, 74, "k"]]],
+  ]);
+  const root = callTree(timeline, 0, [0, 100], false);
+  const told = (tree, name = (one) => timeline.names[one.name]) =>
+    Object.fromEntries([...tree.children.values()].map((one) => [name(one), [one.time, one.calls, told(one)]]));
+  const { callers, callees } = aroundName(root, timeline.names.indexOf("h"));
+  // Of a call inside another of its name only the outer one counts.
+  assert.deepEqual(told(callers), { h: [50, 3, { f: [30, 2, {}], g: [20, 1, {}] }] });
+  assert.deepEqual(told(callees), { h: [50, 3, { k: [10, 1, { h: [2, 1, {}] }], h: [10, 1, { k: [2, 1, {}] }] }] });
+  assert.deepEqual([callers.time, callees.time], [50, 50]);
+  const every = aroundName(root, timeline.names.indexOf("k")).callers;
+  assert.deepEqual(told(every), { k: [12, 2, { h: [12, 2, { f: [10, 1, {}], h: [2, 1, { g: [2, 1, {}] }] }] }] });
 });
 
 /** What of a tree is told of each path. */
