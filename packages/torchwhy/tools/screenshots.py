@@ -32,7 +32,7 @@ def keep(page: Page, name: str) -> None:
     """Write what the window shows, in as few colours as a picture of text and bars needs."""
     picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
     path = ROOT / "docs" / name
-    picture.quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
     if path.stat().st_size > LARGEST:
         raise SystemExit(f"{path} has {path.stat().st_size:,} bytes, more than {LARGEST:,}")
     print(f"{path.relative_to(ROOT)}, {path.stat().st_size:,} bytes")
