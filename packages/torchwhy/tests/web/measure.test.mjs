@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventOf, idOf } from "../../src/torchwhy/web/address.js";
 import { traceOf } from "../../src/torchwhy/web/excerpt.js";
-import { aroundName, bottomUp, callTree } from "../../src/torchwhy/web/calls.js";
+import { aroundName, bottomUp, callTree, textOf } from "../../src/torchwhy/web/calls.js";
 import { boxesOf } from "../../src/torchwhy/web/flame.js";
 import { measured } from "../../src/torchwhy/web/measure.js";
 import { moduleTree } from "../../src/torchwhy/web/modules.js";
@@ -104,6 +104,16 @@ test("a tree of device work has the time of what each call launched", () => {
   assert.equal(root.time, 30 + 20 + 10);
   const own = Object.fromEntries(bottomUp(root).map((one) => [timeline.names[one.name], one.own]));
   assert.deepEqual([own.gemm, own.vector, own.mm], [50, 10, 0]);
+});
+
+test("steps are one call path", () => {
+  const timeline = made([["host", [[0, 40, "step 1", 2], [50, 80, "step 2", 2]], [[5, 15, "mm"], [60, 65, "mm"]]]]);
+  timeline.steps = [{ name: "step 1" }, { name: "step 2" }];
+  const [steps, ...others] = callTree(timeline, 0, [0, 100], false).children.values();
+  assert.deepEqual([steps.time, steps.calls, others.length, textOf(timeline, steps)], [70, 2, 0, "2 steps"]);
+  assert.deepEqual([...steps.children.values()].map(({ time, calls }) => [time, calls]), [[15, 2]]);
+  const [one] = callTree(timeline, 0, [0, 45], false).children.values();
+  assert.equal(textOf(timeline, one), "step 1");
 });
 
 test("around a name are its callers, each with its calls' time, and its callees", () => {

@@ -21,7 +21,8 @@ export const call = (name) => ({ name, time: 0, own: 0, calls: 0, events: [], ch
  * @param {boolean} onDevice count the time of the work that calls launched, in place of their own
  */
 export function callTree(timeline, number, range, onDevice) {
-  const { start, end, name } = timeline;
+  const { start, end } = timeline;
+  const name = namesOfCalls(timeline);
   const launched = onDevice ? launchedTime(timeline, range) : null;
   const root = call(-1);
   /** The calls that are open, from the outermost, and when each ends. @type {{path: Call, end: number}[]} */
@@ -29,14 +30,14 @@ export function callTree(timeline, number, range, onDevice) {
   for (const event of inOrder(timeline, number, range)) {
     while (open[open.length - 1].end <= start[event]) open.pop();
     const parent = open[open.length - 1];
-    const path = childOf(parent.path, name[event]);
+    const path = childOf(parent.path, name(event));
     const ends = Math.min(end[event], parent.end); // a call that outlives its caller counts as long as that
     open.push({ path, end: ends });
     path.calls++;
     path.events.push(event);
     if (!launched) path.time += Math.min(ends, range[1]) - Math.max(start[event], range[0]);
     for (const [work, time] of launched?.get(event) ?? []) {
-      const leaf = childOf(path, name[work]);
+      const leaf = childOf(path, name(work));
       leaf.time += time;
       leaf.calls++;
       leaf.events.push(work);
@@ -44,6 +45,23 @@ export function callTree(timeline, number, range, onDevice) {
   }
   finish(root, onDevice);
   return root;
+}
+
+/**
+ * The name that an event goes by in a tree: all steps by that of the first, since they do the same.
+ * @param {Timeline} timeline
+ */
+function namesOfCalls({ name, names, steps }) {
+  const known = new Set(steps.map((step) => step.name));
+  const first = names.findIndex((text) => known.has(text));
+  const own = names.map((text, i) => (known.has(text) ? first : i));
+  return (/** @type {number} */ event) => own[name[event]];
+}
+
+/** What a call path is called. @param {Timeline} timeline @param {{name: number, calls: number}} path */
+export function textOf({ names, shortNames, steps }, { name, calls }) {
+  if (calls > 1 && steps.some((step) => step.name === names[name])) return `${calls.toLocaleString("en")} steps`;
+  return shortNames[name] || names[name];
 }
 
 /** @param {Call} path @param {number} name */

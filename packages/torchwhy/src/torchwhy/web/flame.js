@@ -2,7 +2,7 @@
 // Who calls whom in a stretch of time, as an icicle, the most time on the left, with a table of names below it.
 
 import { duration, percent } from "./amounts.js";
-import { aroundName, bottomUp, call, callTree } from "./calls.js";
+import { aroundName, bottomUp, call, callTree, textOf } from "./calls.js";
 import { hash } from "./colours.js";
 import { button, element } from "./dom.js";
 import { isDark } from "./theme.js";
@@ -83,11 +83,11 @@ function drawIcicle(stage, place, whole, root) {
   const boxes = boxesOf(root);
   if (!boxes.length) return place.replaceChildren(element("p", { class: "note" }, "Nothing takes time here."));
   const title = (/** @type {Call} */ path) =>
-    `${timeline.shortNames[path.name] || timeline.names[path.name]}: ${duration(path.time)}, ` +
+    `${textOf(timeline, path)}: ${duration(path.time)}, ` +
     `${percent(path.time / whole.time)}; its own ${duration(path.own)}; ${path.calls.toLocaleString("en")} calls`;
   const dark = isDark();
   const made = boxes.map(({ path, depth, left, width }) => {
-    const text = timeline.shortNames[path.name] || timeline.names[path.name];
+    const text = textOf(timeline, path);
     const box = button(text.slice(0, 200), title(path), () => {
       stage.emphasise(path.events);
       drawIcicle(stage, place, whole, path.children.size ? rootOf(path) : root);
@@ -134,14 +134,16 @@ function drawAround(stage, place, root, name) {
  * @param {(name: number) => void} around shows what is around a name
  */
 function bottomUpTable({ timeline }, root, around) {
-  const text = (/** @type {number} */ name) => (timeline.shortNames[name] || timeline.names[name]).slice(0, 100);
+  const names = bottomUp(root);
+  const calls = new Map(names.map((one) => [one.name, one.calls]));
+  const text = (/** @type {number} */ name) => textOf(timeline, { name, calls: calls.get(name) ?? 1 }).slice(0, 100);
   const link = (/** @type {number} */ name) => {
     const made = button("", `Show what calls ${text(name)}, and what it calls`, () => around(name));
     made.className = "link";
     made.append(element("code", {}, text(name)));
     return made;
   };
-  const rows = bottomUp(root)
+  const rows = names
     .filter((one) => one.own > 0)
     .slice(0, MOST_NAMES)
     .map((one) => {
