@@ -250,6 +250,8 @@ def test_without_scripts_everything_but_the_timeline_is_there(open_page, text, t
     if media == "print":  # closed tables are printed
         for title in ("Kernels", "Operators"):
             assert opened.page.locator("details", has_text=title).locator("td").first.is_visible()
+        opened.page.set_viewport_size({"width": 720, "height": 1000})  # about an A4 sheet
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 720  # else all would be printed smaller
         assert opened.page.pdf().startswith(b"%PDF")
 
 

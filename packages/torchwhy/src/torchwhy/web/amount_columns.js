@@ -41,7 +41,7 @@ function toolsOf(table) {
   const before = table.previousElementSibling;
   if (before?.classList.contains("card-tools")) return before;
   const made = document.createElement("p");
-  made.className = "card-tools";
+  made.className = "card-tools needs-script";
   table.before(made);
   return made;
 }
