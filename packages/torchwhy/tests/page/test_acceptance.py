@@ -181,6 +181,27 @@ def test_a_hostile_trace_does_nothing(open_page):
 
 
 @pytest.mark.parametrize(
+    "address",
+    [
+        "at=0,1e99&mark=1,%3Cimg src=x onerror=window.pwned=1%3E&mark=x&mark=&mark=99999999999999999,y&note=1",
+        "at=-1,5&pin=0,0,-1,1e9,__proto__&hide=0,1,2,3,4,5&order=9,,1&row=1e9&only=x&fold=NaN",
+        "at=,&range=5,1&event=@&show=finding:__proto__&fixed=-1,99&search=/((/",
+        "at=5,5&" + "&".join(f"mark={i},{i}" for i in range(500)),
+    ],
+)
+def test_a_hostile_address_does_nothing(opened, address):
+    opened.page.goto("about:blank")
+    opened.page.goto(f"file://{opened.file}#{address}")
+    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    opened.page.wait_for_timeout(300)
+    assert opened.messages == []
+    assert opened.page.evaluate("[window.pwned, ({}).pwned, document.images.length]") == [None, None, 0]
+    assert opened.stage("Number.isFinite(s.seen.t0 + s.seen.t1) && s.seen.t1 > s.seen.t0")
+    assert opened.stage("s.marks.all.length") <= 50
+    assert opened.stage("[15, 20, 30].includes(s.layout.row)")
+
+
+@pytest.mark.parametrize(
     "code",
     [
         "document.body.innerHTML = '<b>x</b>'",
