@@ -17,6 +17,7 @@ export class Arrangement {
     /** @type {Set<number>} */
     this.pinned = new Set();
     this.order = bands.map((_, i) => i);
+    /** Height of a row. @type {number} */
     this.row = ROW_HEIGHTS.low;
     /** Whether bands without an event that stands out are hidden, while any does. */
     this.onlyLit = false;

@@ -24,6 +24,8 @@ export class Minimap {
     this.seen = seen;
     this.width = 1;
     this.backdrop = document.createElement("canvas");
+    /** Where events stand out, of which of them. @type {{lit: import("./raster.js").Emphasis | null, flags: Uint8Array} | null} */
+    this.hitsOf = null;
     /** @type {"start" | "end" | "both"} */
     let held = "both";
     const move = (/** @type {PointerEvent} */ event) => {

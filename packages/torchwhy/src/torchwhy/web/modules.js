@@ -185,11 +185,9 @@ function moduleTable(stage, root) {
   /** @type {Set<ModuleTime>} */
   const open = new Set();
   for (let one = root; one.children.size && open.size < OPENED; one = childrenOf(one)[0]) open.add(one);
-  const rowsBelow = (/** @type {ModuleTime} */ module, /** @type {number} */ depth) =>
-    /** @type {HTMLElement[]} */ (childrenOf(module).flatMap((child) => [
-      rowOf(child, depth),
-      ...(open.has(child) ? rowsBelow(child, depth + 1) : []),
-    ]));
+  /** @type {(module: ModuleTime, depth: number) => HTMLElement[]} */
+  const rowsBelow = (module, depth) =>
+    childrenOf(module).flatMap((child) => [rowOf(child, depth), ...(open.has(child) ? rowsBelow(child, depth + 1) : [])]);
   const rowOf = (/** @type {ModuleTime} */ module, /** @type {number} */ depth) => {
     const show = button(module.name, "Show its calls and their device work", () => stage.emphasise(allOf(module)));
     show.className = "link";

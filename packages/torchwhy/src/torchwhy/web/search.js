@@ -3,6 +3,7 @@
 
 import { counted } from "./amounts.js";
 import { button, element } from "./dom.js";
+import { emphasisOfNames } from "./raster.js";
 import { KIND_PLURALS } from "./timeline.js";
 
 /**
@@ -80,10 +81,7 @@ export class Search {
       Number(matches(name) || (timeline.shortNames[i] !== "" && matches(timeline.shortNames[i]))),
     );
     this.names = found.reduce((sum, one) => sum + one, 0);
-    const { name, kind } = timeline;
-    const only = Number(this.kind.value);
-    if (only) stage.emphasise((event) => found[name[event]] === 1 && kind[event] === only);
-    else stage.emphasise((event) => found[name[event]] === 1);
+    stage.light(emphasisOfNames(timeline, found, Number(this.kind.value)));
   }
 
   /** Whether there is anything to find. */

@@ -49,6 +49,8 @@ export class Stage {
     /** Likewise of the event under the pointer. @type {[number, number][]} */
     this.hinted = [];
     this.pointed = -1;
+    /** The last answer of `placeOf`. @type {{event: number, lit: import("./raster.js").Emphasis | null, place: number} | null} */
+    this.placed = null;
     this.allArrows = false;
     /** @type {"kind" | "name"} */
     this.colouring = "kind";
