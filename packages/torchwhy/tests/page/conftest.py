@@ -1,6 +1,7 @@
 import pytest
 
 from tests.page.browser import Opened
+from tests.page.program import page_of, program
 
 
 @pytest.fixture
@@ -17,3 +18,25 @@ def open_page(browser, tmp_path):
     yield open_
     for one in opened:
         one.context.close()
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return program()
+
+
+@pytest.fixture(scope="module")
+def findings(trace):
+    found = trace.diagnose()
+    assert len(found) >= 3
+    return found
+
+
+@pytest.fixture(scope="module")
+def text(trace):
+    return page_of(trace)
+
+
+@pytest.fixture
+def opened(open_page, text):
+    return open_page(text)

@@ -1,7 +1,6 @@
 """What the page promises, in a real browser: Chromium through playwright."""
 
 import functools
-import random
 import re
 import statistics
 
@@ -9,63 +8,16 @@ import numpy as np
 import pytest
 
 from tests.page.generated import generated
+from tests.page.program import page_of, program
 from tests.traces import Story
-from torchwhy import load
+from torchwhy import diff
 from torchwhy.page.assemble import page
 from torchwhy.page.joining import Source, joined
-from torchwhy.page.report_page import trace_page
+from torchwhy.page.report_page import difference_page
 from torchwhy.page.timeline import timeline_of
-from torchwhy.report.trace_report import describe
-from torchwhy.rules.diagnose import diagnose
-from torchwhy.trace.meaning.kinds import GPU_WORK
 from torchwhy.wording import duration
 
 pytestmark = [pytest.mark.browser, pytest.mark.many]
-
-
-def program():
-    """Four steps, each of which waits for its batch, copies it from pageable memory, and computes a little."""
-    story = Story()
-    for i in range(4):
-        at = 100_000 * i
-        story.step(i + 1, at=at, us=99_000)
-        story.note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at=at + 10, us=40_000)
-        story.op("aten::copy_", at=at + 41_000, us=9_000)
-        story.copy("HtoD (Pageable -> Device)", at=at + 41_100, us=8_000, size=40_000_000, launch_at=at + 41_050)
-        for k in range(20):
-            start = at + 51_000 + 1_500 * k
-            story.op(f"aten::op{k % 3}", at=start, us=900)
-            story.kernel(f"void kernel{k % 3}<float>(int)", at=start + 500, us=800, launch_at=start + 300)
-        story.call("cudaDeviceSynchronize", at=at + 82_000, us=2_000)
-    return story.trace()
-
-
-def page_of(trace, **options):
-    """The whole page, as `torchwhy report` writes it."""
-    diagnosis = diagnose(trace)
-    return trace_page(trace, diagnosis, describe(trace, diagnosis, thorough=True), **options)
-
-
-@pytest.fixture(scope="module")
-def trace():
-    return program()
-
-
-@pytest.fixture(scope="module")
-def findings(trace):
-    found = trace.diagnose()
-    assert len(found) >= 3
-    return found
-
-
-@pytest.fixture(scope="module")
-def text(trace):
-    return page_of(trace)
-
-
-@pytest.fixture
-def opened(open_page, text):
-    return open_page(text)
 
 
 def test_900_000_events_open_within_two_seconds(open_page):
@@ -139,80 +91,6 @@ def test_what_fixing_is_worth_is_what_is_at_stake(opened, findings):
     assert output.bounding_box()["y"] < 900  # its answer is in sight where the boxes are
 
 
-def drag(opened, start, end, **options):
-    """Drag over the view of the first timeline from one moment to another, nanoseconds; returns what is measured."""
-    box = opened.page.locator(".view").bounding_box()
-    place = "({} - s.seen.t0) / (s.seen.t1 - s.seen.t0) * s.width"
-    left, right = (box["x"] + 1 + opened.stage(place.format(time)) for time in (start, end))
-    opened.page.mouse.move(left, box["y"] + 60)
-    opened.page.mouse.down()
-    opened.page.mouse.move((left + right) / 2, box["y"] + 60)
-    opened.page.mouse.move(right, box["y"] + 60)
-    opened.page.mouse.up()
-    return opened.stage("s.range")
-
-
-def test_a_drag_measures_a_stretch(opened, trace):
-    opened.page.locator(".view").scroll_into_view_if_needed()
-    start, end = drag(opened, 50e6, 90e6)
-    assert abs(start - 50e6) < 1e6
-    assert abs(end - 90e6) < 1e6
-    opened.page.wait_for_timeout(300)
-    panel = opened.page.locator(".selected").inner_text()
-    assert duration((end - start) / 1000) in panel
-    labels = opened.stage("t.bands.map((band) => band.label)")
-    # What the panel says of the stream, against the trace.
-    work = trace.events.rows(*GPU_WORK)
-    begins, ends = trace.events.ts[work] - trace.beginning, trace.events.end[work] - trace.beginning
-    busy = float(np.maximum(0, np.minimum(ends, end) - np.maximum(begins, start)).sum())
-    stream = next(label for label in labels if "stream" in label)
-    row = opened.page.locator(".selected tr", has_text=stream).first
-    assert row.locator("td").nth(1).inner_text() == duration(busy / 1000)
-    assert row.locator("td").nth(3).inner_text() == duration((end - start - busy) / 1000)
-    opened.page.locator(".selected button", has_text="copy").click()
-    copied = opened.page.evaluate("document.documentElement.dataset.copied")
-    assert f"| {stream} | {duration(busy / 1000)} |" in copied
-    opened.page.locator(".selected button", has_text="zoom").click()
-    seen = opened.stage("[s.seen.t0, s.seen.t1]")
-    assert seen[0] < start < end < seen[1] < end + 0.1 * (end - start)
-    opened.page.keyboard.press("Escape")
-    assert opened.stage("s.range") is None
-    assert opened.messages == []
-
-
-def test_a_stretch_is_saved_as_a_trace_that_can_be_read(opened, tmp_path):
-    opened.stage("s.measure([40e6, 95e6])")
-    with opened.page.expect_download() as waiting:
-        opened.page.locator(".selected button", has_text="save").click()
-    file = tmp_path / "stretch.json"
-    waiting.value.save_as(file)
-    smaller = load(file)
-    inside = opened.stage("[...t.start].filter((one, i) => one < 95e6 && t.end[i] > 40e6).length")
-    assert int(smaller.events.count_by_kind[1:].sum()) == inside
-    assert len(smaller.kernels()) == 3
-    assert (smaller.links.launch >= 0).all()
-    assert smaller.diagnose() is not None
-
-
-def test_who_calls_whom_adds_up(opened):
-    opened.stage("s.measure([0, 100e6])")
-    opened.page.locator(".selected button", has_text="flame graph").click()
-    widths = opened.page.evaluate(
-        "[...document.querySelectorAll('.box')].map((b) => [b.style.top, parseFloat(b.style.width)])"
-    )
-    lines = {}
-    for top, width in widths:
-        lines[top] = lines.get(top, 0) + width
-    assert lines["0px"] == pytest.approx(100, abs=0.5)
-    assert max(lines.values()) <= 100.01
-    opened.page.locator(".flame ~ .wide tr", has_text="__next__").first.wait_for()
-    own = opened.page.locator(".wide tr", has_text="__next__").first.locator("td").nth(1).inner_text()
-    assert own == "40.0 ms"
-    opened.page.locator("select[aria-label=Time]").select_option("device")
-    assert "kernel0" in opened.page.locator(".icicle").inner_text()
-    assert opened.messages == []
-
-
 def test_a_finding_is_copied_as_markdown(opened, findings):
     opened.page.locator('[data-copy="0"]').click()
     copied = opened.page.evaluate("document.documentElement.dataset.copied")
@@ -221,85 +99,33 @@ def test_a_finding_is_copied_as_markdown(opened, findings):
         assert part in copied
 
 
-def test_search_counts_the_calls(opened, trace):
-    table = trace.kernels()
-    for name, calls in zip(table["name"], table["calls"], strict=True):
-        opened.page.locator(".tools input[type=search]").fill(str(name))
-        assert opened.page.locator(".count").inner_text() == str(calls)
-    opened.page.locator(".tools input[type=search]").press("Enter")
-    assert opened.page.locator(".count").inner_text() == f"1/{calls}"
-    opened.page.locator(".tools input[type=search]").press("Enter")
-    assert opened.page.locator(".count").inner_text() == f"2/{calls}"
+def test_tables_tell_amounts_of_a_step(opened, trace):
+    opened.page.locator("summary", has_text="Operators").click()
+    table = opened.page.locator("details[open] table[data-sortable]")
+    row = table.locator("tbody tr").first
+    found = next(one for one in trace.ops() if one["name"] == row.locator("td").first.inner_text())
+    at = table.locator("th").all_inner_texts().index("host total")
+    cell = row.locator("td").nth(at)
+    assert cell.inner_text() == duration(found["host_total_us"])
+    opened.page.locator("details[open] label", has_text="per step").locator("input").check()
+    assert cell.inner_text() == duration(found["host_total_us"] / 4)
+    opened.page.locator("details[open] label", has_text="per step").locator("input").uncheck()
+    assert cell.inner_text() == duration(found["host_total_us"])
+    shares = table.locator("tbody tr:not(.total)").evaluate_all(
+        f"(rows) => rows.map((row) => [parseFloat(row.cells[{at}].style.getPropertyValue('--share')) || 0, "
+        f"Number(row.cells[{at}].dataset.value)])"
+    )
+    most = max(value for _, value in shares)
+    assert [share for share, _ in shares] == pytest.approx([100 * value / most for _, value in shares])
 
 
-def test_arrows_lead_to_the_launch_of_each_kernel(opened, trace):
-    timeline, links = timeline_of(trace), trace.links
-    for k in random.Random(0).sample(range(len(links.work)), 50):
-        work, launch = timeline.position[links.work[k]], timeline.position[links.launch[k]]
-        assert opened.stage(f"(s.select({work}), s.arrows)") == [[launch, work]]
-
-
-def test_the_timeline_is_used_with_keys_alone(opened):
-    keys = opened.page.keyboard
-    opened.page.locator(".view").focus()
-    width = opened.stage("s.seen.t1 - s.seen.t0")
-    keys.press("w")
-    assert opened.stage("s.seen.t1 - s.seen.t0") < width
-    keys.press("f")
-    keys.press("ArrowRight")
-    first = opened.stage("s.selected")
-    keys.press("ArrowRight")
-    assert opened.stage("s.selected") == first + 1
-    assert "ProfilerStep#2, annotation, 99.0 ms, at 100 ms, on" in opened.page.locator(".speech").inner_text()
-    keys.press("ArrowDown")
-    assert "__next__" in opened.stage("t.text(s.selected)")
-    assert opened.page.evaluate("getComputedStyle(document.querySelector('.view')).outlineStyle") == "solid"
-    keys.press("/")
-    assert opened.page.evaluate("document.activeElement.type") == "search"
-    keys.type("kernel1")
-    keys.press("Escape")
-    keys.press(".")
-    assert opened.stage("t.text(s.selected)") == "void kernel1<float>(int)"
-    keys.press("n")
-    assert opened.page.locator('[aria-pressed="true"]').get_attribute("data-show") == "finding:0"
-    keys.press("Escape")
-    assert opened.stage("[s.selected, s.lit, s.stretches]") == [-1, None, None]
-
-
-def test_the_address_finds_the_place_again(opened, browser):
-    opened.page.keyboard.press("n")
-    opened.page.locator("[data-fix]").first.check()
-    opened.stage("(s.visit(17), s.fold(0, true), s.look(1e6, 3e6), s.measure([1.5e6, 2e6]))")
-    opened.page.wait_for_timeout(400)
-    address = opened.page.url
-    opened.page.goto("about:blank")
-    opened.page.goto(address)
-    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
-    assert opened.stage("[s.selected, s.seen.t0, s.seen.t1, s.range]") == [17, 1e6, 3e6, [1.5e6, 2e6]]
-    assert opened.stage("s.folded.has(0)")
-    assert "Finding 1 of" in opened.page.locator(".shown").inner_text()
-    assert opened.page.locator("[data-fix]").first.is_checked()
-    box = opened.page.locator(".stage").bounding_box()
-    assert 0 <= box["y"] < 400  # the timeline is what one sees
-
-
-def test_an_event_is_found_again_in_a_coarser_page(open_page):
-    timeline = timeline_of(generated(20_000))
-    text = page('<h1>x</h1><div id="stage"></div>', "x", [timeline])
-    opened = open_page(text)
-    chosen = int(np.argmax(timeline.end - timeline.start))
-    opened.stage(f"s.visit({chosen})")
-    opened.page.wait_for_timeout(400)
-    place = opened.page.url.split("#")[1]
-    coarse = open_page(page('<h1>x</h1><div id="stage"></div>', "x", [timeline], max_size=len(text) - 60_000))
-    coarse.page.goto("about:blank")
-    coarse.page.goto(f"file://{coarse.file}#{place}")
-    coarse.page.wait_for_selector('html[data-ready="1"]', state="attached")
-    assert coarse.stage("t.count") < len(timeline)
-    assert coarse.stage("[t.text(s.selected), Math.round(t.start[s.selected] / 1000)]") == [
-        timeline.names[timeline.name[chosen]],
-        int(timeline.start[chosen] // 1000),
-    ]
+def test_columns_that_say_nothing_are_left_out(opened, trace):
+    empty = {c for c, values in trace.kernels().columns.items() if not any(one not in (0, -1, "") for one in values)}
+    assert {"registers", "adapted"} <= empty
+    opened.page.locator("summary", has_text="Kernels").click()
+    titles = set(opened.page.locator("details[open] table[data-sortable] th").all_inner_texts())
+    assert {"name", "calls", "total"} <= titles
+    assert not {column.removesuffix("_us").replace("_", " ") for column in empty} & titles
 
 
 def test_tables_are_sorted_by_their_headings(opened, trace):
@@ -355,6 +181,27 @@ def test_a_hostile_trace_does_nothing(open_page):
 
 
 @pytest.mark.parametrize(
+    "address",
+    [
+        "at=0,1e99&mark=1,%3Cimg src=x onerror=window.pwned=1%3E&mark=x&mark=&mark=99999999999999999,y&note=1",
+        "at=-1,5&pin=0,0,-1,1e9,__proto__&hide=0,1,2,3,4,5&order=9,,1&row=1e9&only=x&fold=NaN",
+        "at=,&range=5,1&event=@&show=finding:__proto__&fixed=-1,99&search=/((/",
+        "at=5,5&" + "&".join(f"mark={i},{i}" for i in range(500)),
+    ],
+)
+def test_a_hostile_address_does_nothing(opened, address):
+    opened.page.goto("about:blank")
+    opened.page.goto(f"file://{opened.file}#{address}")
+    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    opened.page.wait_for_timeout(300)
+    assert opened.messages == []
+    assert opened.page.evaluate("[window.pwned, ({}).pwned, document.images.length]") == [None, None, 0]
+    assert opened.stage("Number.isFinite(s.seen.t0 + s.seen.t1) && s.seen.t1 > s.seen.t0")
+    assert opened.stage("s.marks.all.length") <= 50
+    assert opened.stage("[15, 20, 30].includes(s.layout.row)")
+
+
+@pytest.mark.parametrize(
     "code",
     [
         "document.body.innerHTML = '<b>x</b>'",
@@ -389,11 +236,25 @@ def test_axe_finds_nothing(open_page, text, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     opened = open_page(text, color_scheme=scheme, reduced_motion="reduce")
     opened.page.locator("summary").first.click()
-    opened.stage("s.visit(20)")
+    opened.stage("(s.visit(20), s.marks.add(5e7), s.arrange((rows) => rows.pinned.add(0)))")
+    opened.page.locator("summary", has_text="Kernels").click()
+    if scheme == "dark":
+        opened.page.locator(".tools input[type=search]").fill("kernel")
+    else:
+        opened.stage("s.measure([0, 1e8])")
+        opened.page.locator(".selected button", has_text="flame graph").click()
+    opened.page.locator("details.rows summary").click()
     found = axe.run(opened.page).response["violations"]
     assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
     moving = "document.getAnimations().length"
     assert opened.page.evaluate(moving) == 0
+
+
+def test_axe_finds_nothing_on_the_page_of_two_traces(open_page, trace):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    opened = open_page(difference_page(trace, program(), diff(trace, program())))
+    found = axe.run(opened.page).response["violations"]
+    assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
 
 
 @pytest.mark.parametrize("media", ["screen", "print"])
@@ -410,6 +271,8 @@ def test_without_scripts_everything_but_the_timeline_is_there(open_page, text, t
     if media == "print":  # closed tables are printed
         for title in ("Kernels", "Operators"):
             assert opened.page.locator("details", has_text=title).locator("td").first.is_visible()
+        opened.page.set_viewport_size({"width": 720, "height": 1000})  # about an A4 sheet
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 720  # else all would be printed smaller
         assert opened.page.pdf().startswith(b"%PDF")
 
 
@@ -528,20 +391,6 @@ def test_a_phone_shows_all_of_it(browser, open_page, text):
     assert opened.messages == []
 
 
-def test_search_knows_expressions_and_kinds(opened):
-    search, count = opened.page.locator(".tools input[type=search]"), opened.page.locator(".count")
-    search.fill("/kernel[01]/")
-    of_two = opened.stage("t.name.reduce((n, name) => n + /kernel[01]/.test(t.names[name]), 0)")
-    assert count.inner_text() == str(of_two)
-    opened.page.locator("select[aria-label='Kind of events']").select_option("1")
-    assert count.inner_text() == "none found"
-    search.fill("/(/")
-    assert count.inner_text() == "not a regular expression"
-    search.fill("")
-    operators = opened.stage("t.kind.reduce((n, kind) => n + (kind === 1), 0)")
-    assert count.inner_text() == str(operators)
-
-
 def test_search_and_the_next_one_take_less_than_a_frame(open_page):
     timeline = timeline_of(generated(1_200_000))
     opened = open_page(page('<h1>Large</h1><div id="stage"></div>', "Large", [timeline]))
@@ -561,7 +410,9 @@ def test_search_and_the_next_one_take_less_than_a_frame(open_page):
 def test_the_devices_of_all_ranks_stand_together(open_page):
     ranks = joined([Source(f"rank {i}", timeline_of(program()), 1000 * i) for i in range(3)])
     opened = open_page(page('<button data-show="rank:2">2</button><div id="stage"></div>', "job", [ranks]))
-    shown = opened.stage("t.bands.filter((_, i) => !s.folded.has(i)).map((band) => [band.source, band.side])")
+    shown = opened.stage(
+        "t.bands.filter((_, i) => !s.arrangement.folded.has(i)).map((band) => [band.source, band.side])"
+    )
     assert shown == [[f"rank {i}", "device"] for i in range(3)]
     opened.page.locator('[data-show="rank:2"]').click()
     assert opened.page.locator(".speech").inner_text() == "Shown: rank 2"

@@ -23,6 +23,14 @@ def test_modules_come_after_those_they_import():
     assert not re.search(r"^\s*(import|export)", text, re.M)
 
 
+def test_comments_that_have_their_lines_to_themselves_stay_behind():
+    code = ['const a = "// kept"; // kept', "/** @type {X} */ (f)(/** @type {Y} */ (g));", 'const b = "/** kept */";']
+    comments = ["// gone\n  // gone", "/** gone */", "  /**\n   * gone /* x\n   */"]
+    lines = [line for pair in zip(comments, code, strict=True) for line in pair]
+    text = joined_modules({"main.js": "\n".join(lines) + "\n"}, "main.js")
+    assert text == "// main.js\n" + "\n".join(code) + "\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -101,6 +101,8 @@ def test_arguments_are_those_of_the_events():
     story.op("aten::mm", at=0, us=20, **{"Input Dims": [[2, 3], [3, 4]]})
     story.op("aten::add", at=30, us=20)
     story.copy("HtoD (Pageable -> Device)", at=50, us=5, size=2_000_000, launch_at=35)
+    launched = {"registers per thread": 88, "shared memory": 3328, "est. achieved occupancy %": 12.4}
+    story.kernel("gemm", at=60, us=5, launch_at=36, **launched)
     timeline = timeline_of(story.trace())
     told = {
         (column.label, timeline.names[timeline.name[event]]): column.texts[value]
@@ -110,6 +112,9 @@ def test_arguments_are_those_of_the_events():
     assert told == {
         ("shapes", "aten::mm"): "[[2,3],[3,4]]",
         ("size", "Memcpy HtoD (Pageable -> Device)"): "2.00 MB",
+        ("registers of a thread", "gemm"): "88",
+        ("shared memory of a block", "gemm"): "3.33 kB",
+        ("occupancy, estimated", "gemm"): "12%",
     }
 
 

@@ -3,11 +3,13 @@
 import re
 from html import unescape
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
 
 from tests.ranks.jobs import write_job
 from tests.traces import Story
+from torchwhy.cli.report import Request, run
 from torchwhy.diffing import diff
 from torchwhy.loading.job import load_job
 from torchwhy.loading.trace import load
@@ -159,3 +161,28 @@ def test_the_ranks_of_a_job_share_a_timeline_that_names_them(tmp_path):
     merge_ranks(job, merged)
     labels = {band.label for band in timeline_of(load(merged)).bands}
     assert {label.split(",")[0] for label in labels} == {"rank 0", "rank 1"}
+
+
+def test_the_page_of_a_job_leads_to_those_of_its_ranks_and_back(tmp_path, capsys):
+    write_job(tmp_path / "traces", 2)
+    job = tmp_path / "pages" / "the job.html"
+    job.parent.mkdir()
+    assert run([str(tmp_path / "traces")], Request(job, ranks=True)) == 0
+    pages = {path.name: path.read_text(encoding="utf-8") for path in job.parent.iterdir()}
+    assert sorted(pages) == ["the job-rank0.html", "the job-rank1.html", "the job.html"]
+
+    def links(page):
+        found = Elements(page).found
+        return [unquote(each["href"]) for tag, each in found if tag == "a" and not each["href"].startswith("#")]
+
+    assert links(pages["the job.html"]) == ["the job-rank0.html", "the job-rank1.html"]
+    for rank in (0, 1):
+        assert links(pages[f"the job-rank{rank}.html"]) == ["the job.html"]
+        assert f"<title>rank {rank}</title>" in pages[f"the job-rank{rank}.html"]
+
+
+def test_the_pages_of_ranks_need_a_folder_of_ranks(tmp_path, capsys):
+    trace = training().write(tmp_path / "a.json")
+    assert run([str(trace)], Request(tmp_path / "x.html", ranks=True)) == 2
+    assert "--ranks writes the pages of several ranks" in capsys.readouterr().err
+    assert not (tmp_path / "x.html").exists()

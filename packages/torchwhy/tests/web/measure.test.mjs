@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventOf, idOf } from "../../src/torchwhy/web/address.js";
 import { traceOf } from "../../src/torchwhy/web/excerpt.js";
-import { bottomUp, boxesOf, callTree } from "../../src/torchwhy/web/flame.js";
+import { aroundName, bottomUp, callTree, textOf } from "../../src/torchwhy/web/calls.js";
+import { boxesOf } from "../../src/torchwhy/web/flame.js";
 import { measured } from "../../src/torchwhy/web/measure.js";
+import { moduleTree } from "../../src/torchwhy/web/modules.js";
+import { emphasis } from "../../src/torchwhy/web/raster.js";
 import { Timeline } from "../../src/torchwhy/web/timeline.js";
 import { nextLit, placeOf } from "../../src/torchwhy/web/walk.js";
 
-/** A timeline of bands, each with rows of events [start, end, name, kind]. */
+/** A timeline of bands, each with rows of events [start, end, name, kind]; links are [work, launch]. */
 function made(bands, links = []) {
   const rows = bands.flatMap(([, ...rows]) => rows);
   const events = rows.flat();
@@ -30,6 +33,7 @@ function made(bands, links = []) {
     rowBegins: Uint32Array.from(begins),
     work: Uint32Array.from(links, ([work]) => work),
     launch: Uint32Array.from(links, ([, launch]) => launch),
+    steps: [],
     bands: bands.map(([side, ...own], i) => {
       const band = { label: side === "device" ? `GPU 0 stream ${i}` : `thread ${i}`, side, rows: own.length, source: "", firstRow };
       firstRow += own.length;
@@ -102,6 +106,71 @@ test("a tree of device work has the time of what each call launched", () => {
   assert.deepEqual([own.gemm, own.vector, own.mm], [50, 10, 0]);
 });
 
+test("steps are one call path", () => {
+  const timeline = made([["host", [[0, 40, "step 1", 2], [50, 80, "step 2", 2]], [[5, 15, "mm"], [60, 65, "mm"]]]]);
+  timeline.steps = [{ name: "step 1" }, { name: "step 2" }];
+  const [steps, ...others] = callTree(timeline, 0, [0, 100], false).children.values();
+  assert.deepEqual([steps.time, steps.calls, others.length, textOf(timeline, steps)], [70, 2, 0, "2 steps"]);
+  assert.deepEqual([...steps.children.values()].map(({ time, calls }) => [time, calls]), [[15, 2]]);
+  const [one] = callTree(timeline, 0, [0, 45], false).children.values();
+  assert.equal(textOf(timeline, one), "step 1");
+});
+
+test("around a name are its callers, each with its calls' time, and its callees", () => {
+  const timeline = made([
+    ["host", [[0, 50, "f"], [60, 100, "g"]], [[5, 25, "h"], [30, 40, "h"], [70, 90, "h"]], [[6, 16, "k"], [71, 81, "h"]], [[7, 9, "h"], [72, 74, "k"]]],
+  ]);
+  const root = callTree(timeline, 0, [0, 100], false);
+  const told = (tree, name = (one) => timeline.names[one.name]) =>
+    Object.fromEntries([...tree.children.values()].map((one) => [name(one), [one.time, one.calls, told(one)]]));
+  const { callers, callees } = aroundName(root, timeline.names.indexOf("h"));
+  // Of a call inside another of its name only the outer one counts.
+  assert.deepEqual(told(callers), { h: [50, 3, { f: [30, 2, {}], g: [20, 1, {}] }] });
+  assert.deepEqual(told(callees), { h: [50, 3, { k: [10, 1, { h: [2, 1, {}] }], h: [10, 1, { k: [2, 1, {}] }] }] });
+  assert.deepEqual([callers.time, callees.time], [50, 50]);
+  const every = aroundName(root, timeline.names.indexOf("k")).callers;
+  assert.deepEqual(told(every), { k: [12, 2, { h: [12, 2, { f: [10, 1, {}], h: [2, 1, { g: [2, 1, {}] }] }] }] });
+});
+
+/** What of a tree is told of each path. */
+function paths(module, above = "") {
+  return [...module.children.values()].flatMap((one) => {
+    const path = `${above}/${one.name}`;
+    const { host, hostOwn, device, deviceOwn, calls } = one;
+    return [[path, { host, hostOwn, device, deviceOwn, calls }], ...paths(one, path)];
+  });
+}
+
+test("modules have their time, that of the modules they call, and that of the work launched in them", () => {
+  const timeline = made(
+    [
+      ["frames", [[0, 100, "train.py(3): step", 4]], [[0, 50, "nn.Module: Net", 4], [60, 90, "nn.Module: Net", 4]],
+       [[5, 20, "nn.Module: Linear_0", 4], [25, 45, "nn.Module: Linear_1", 4], [65, 75, "nn.Module: Linear_0", 4]]],
+      ["host", [[6, 8, "launch", 3], [22, 24, "launch", 3], [66, 67, "launch", 3], [95, 96, "launch", 3]]],
+      ["device", [[10, 40, "a", 5], [40, 47, "b", 5], [70, 75, "a", 5], [97, 99, "c", 5]]],
+    ],
+    [[10, 6], [11, 7], [12, 8], [13, 9]],
+  );
+  const root = moduleTree(timeline, [0, 100]);
+  assert.deepEqual(Object.fromEntries(paths(root)), {
+    "/Net": { host: 80, hostOwn: 35, device: 42, deviceOwn: 7, calls: 2 },
+    "/Net/Linear_0": { host: 25, hostOwn: 25, device: 35, deviceOwn: 35, calls: 2 },
+    "/Net/Linear_1": { host: 20, hostOwn: 20, device: 0, deviceOwn: 0, calls: 1 },
+  });
+  assert.deepEqual([root.device, root.deviceOwn], [44, 2]); // what no module launched is the root's own
+  const half = Object.fromEntries(paths(moduleTree(timeline, [0, 55])));
+  assert.deepEqual([half["/Net"].host, half["/Net"].device, half["/Net"].calls], [50, 37, 1]);
+});
+
+test("without frames annotations stand for modules, and steps are none", () => {
+  const timeline = made([["host", [[0, 100, "ProfilerStep#1", 2]], [[10, 40, "forward", 2]], [[12, 20, "block", 2], [22, 25, "mm", 1]]]]);
+  timeline.steps = [{ name: "ProfilerStep#1", start: 0, end: 100 }];
+  assert.deepEqual(paths(moduleTree(timeline, [0, 100])).map(([path, { host, hostOwn }]) => [path, host, hostOwn]), [
+    ["/forward", 30, 22],
+    ["/forward/block", 8, 8],
+  ]);
+});
+
 test("an event has an id that other rows and rounded times don't change", () => {
   const timeline = program();
   for (let i = 0; i < timeline.count; i++) assert.equal(eventOf(timeline, idOf(timeline, i)), i);
@@ -124,19 +193,41 @@ test("a saved stretch has its events, their times and their links", () => {
 });
 
 test("the next one that stands out is the next in time, round and round", () => {
-  const timeline = program();
-  const before = Uint32Array.from({ length: timeline.count + 1 }, (_, i) => i);
-  const stage = { timeline, lit: { before, count: timeline.count }, selected: -1, seen: { t0: 0, t1: 100 } };
-  const order = [...timeline.start.keys()].sort((a, b) => timeline.start[a] - timeline.start[b] || a - b);
-  const walked = [];
-  for (let i = 0; i < timeline.count; i++) {
-    stage.selected = nextLit(stage, 1);
-    walked.push(stage.selected);
-    assert.equal(placeOf(stage, stage.selected), i + 1);
+  const random = lcg(3);
+  const some = () => {
+    // Starts and ends that often coincide, over rows, too.
+    const row = () => {
+      let time = 0;
+      return Array.from({ length: Math.floor(random() * 9) }, () => {
+        const start = time + Math.floor(random() * 3);
+        time = start + Math.floor(random() * 3);
+        return [start, time, "x", 5];
+      });
+    };
+    return made([["device", row(), row(), row()]]);
+  };
+  for (let round = 0; round < 100; round++) {
+    const timeline = round ? some() : program();
+    const flags = Array.from({ length: timeline.count }, () => !round || random() < 0.5);
+    const lit = emphasis(timeline.count, (i) => flags[i]);
+    const seen = { t0: Math.floor(random() * 12), t1: 100 };
+    const stage = { timeline, lit, selected: -1, seen };
+    const order = [...timeline.start.keys()].sort((a, b) => timeline.start[a] - timeline.start[b] || a - b);
+    const wanted = order.filter((i) => flags[i]);
+    const from = wanted.filter((i) => timeline.start[i] >= seen.t0);
+    const left = wanted.filter((i) => timeline.start[i] < seen.t0);
+    assert.equal(nextLit(stage, 1), from[0] ?? wanted[0] ?? -1);
+    assert.equal(nextLit(stage, -1), left.at(-1) ?? wanted.at(-1) ?? -1);
+    for (let event = 0; event < timeline.count; event++) {
+      stage.selected = event;
+      const place = order.indexOf(event);
+      const after = wanted.filter((i) => order.indexOf(i) > place);
+      const before = wanted.filter((i) => order.indexOf(i) < place);
+      assert.equal(nextLit(stage, 1), after[0] ?? wanted[0] ?? -1);
+      assert.equal(nextLit(stage, -1), before.at(-1) ?? wanted.at(-1) ?? -1);
+      assert.equal(placeOf(stage, event), before.length + 1);
+    }
   }
-  assert.deepEqual(walked, order);
-  assert.equal(nextLit(stage, 1), order[0]);
-  assert.equal(nextLit(stage, -1), order.at(-2));
 });
 
 function lcg(seed) {

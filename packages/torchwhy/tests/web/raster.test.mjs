@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Colours } from "../../src/torchwhy/web/colours.js";
+import { Arrangement } from "../../src/torchwhy/web/arrangement.js";
 import { HEADING, layoutOf } from "../../src/torchwhy/web/layout.js";
-import { emphasis, paintRows } from "../../src/torchwhy/web/raster.js";
+import { emphasis, emphasisOfNames, paintRows } from "../../src/torchwhy/web/raster.js";
 
 /** One row of events [start, end]. */
 function oneRow(events, kind = 5) {
@@ -27,7 +28,8 @@ const background = colours.look.background;
 function line(timeline, seen, lit = null) {
   const height = HEADING + 20;
   const pixels = new Uint32Array(100 * height).fill(background);
-  const labels = paintRows(pixels, 100, height, 0, timeline, layoutOf(timeline, new Set()), { y: 0, ...seen }, colours, lit);
+  const layout = layoutOf(timeline, new Arrangement(timeline));
+  const labels = paintRows(pixels, 100, height, 0, timeline, layout, { y: 0, ...seen }, colours, lit);
   return { row: pixels.subarray((HEADING + 7) * 100, (HEADING + 8) * 100), labels };
 }
 
@@ -60,4 +62,13 @@ test("one event that stands out is seen among thousands in its pixel", () => {
   const { row } = line(oneRow(events), { t0: 0, t1: 1e6 }, emphasis(flags.length, (i) => flags[i] === 1));
   const shown = [...row.keys()].filter((x) => row[x] === colours.ofPixel(5, 0, 1, false));
   assert.deepEqual(shown, [50]);
+});
+
+test("events stand out by name and kind as by a question for each", () => {
+  const timeline = { count: 60, name: Uint32Array.from({ length: 60 }, (_, i) => i % 7), kind: Uint8Array.from({ length: 60 }, (_, i) => i % 4) };
+  const chosen = Uint8Array.of(1, 0, 0, 1, 1, 0, 0);
+  for (const only of [0, 1, 3, 9]) {
+    const wanted = emphasis(60, (i) => chosen[timeline.name[i]] === 1 && (!only || timeline.kind[i] === only));
+    assert.deepEqual(emphasisOfNames(timeline, chosen, only), wanted);
+  }
 });

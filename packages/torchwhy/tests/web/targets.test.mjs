@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ticks } from "../../src/torchwhy/web/overlay.js";
+import { ticks } from "../../src/torchwhy/web/ruler.js";
 import { targetOf } from "../../src/torchwhy/web/show.js";
 import { gallop, lowerBound } from "../../src/torchwhy/web/sorted.js";
 import { compare } from "../../src/torchwhy/web/sorting.js";
@@ -55,7 +55,11 @@ const timeline = {
   steps: [{ name: "step 1", start: 0, end: 50, deviceEnd: 60 }],
   findings: [{ title: "slow", stretches: stretches([1, 2]), evidence: [Uint32Array.of(0), Uint32Array.of(0, 2)] }],
   parts: new Map([["copies", stretches([3, 4], [5, 6])]]),
-  bands: [{ source: "rank 0" }, { source: "rank 1" }],
+  rowBegins: [0, 1, 3],
+  bands: [
+    { source: "rank 0", side: "device", firstRow: 0, rows: 1 },
+    { source: "rank 1", side: "device", firstRow: 1, rows: 1 },
+  ],
 };
 
 test("a target is what its words name", () => {
@@ -67,6 +71,7 @@ test("a target is what its words name", () => {
   assert.deepEqual(targetOf(timeline, "name:void gemm<a::b>()").events, [1]);
   assert.deepEqual(targetOf(timeline, "name:gemm").events, [1]);
   assert.equal(targetOf(timeline, "rank:1").band, 1);
+  assert.deepEqual(targetOf(timeline, "rank:1").events, [1, 2]);
 });
 
 test("what a timeline doesn't have is no target", () => {

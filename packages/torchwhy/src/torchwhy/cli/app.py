@@ -273,6 +273,7 @@ def report(
     ] = "8MB",
     steps: Steps = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    ranks: Annotated[bool, typer.Option("--ranks", help="Also write the page of each rank of a folder.")] = False,
 ) -> None:
     """Write an HTML page: verdict, steps, findings, and the timeline with the events they rest on.
 
@@ -283,7 +284,7 @@ def report(
     _start_at_once()
     from torchwhy.cli import report as command
 
-    raise typer.Exit(command.run(traces, command.Request(output, max_size, steps, show)))
+    raise typer.Exit(command.run(traces, command.Request(output, max_size, steps, show, ranks)))
 
 
 @app.command(rich_help_panel=READ)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from torchwhy.cli.console import complain, patience, tell, write_file
 from torchwhy.cli.explain import trace_name
@@ -19,10 +20,11 @@ from torchwhy.loading.trace import load
 from torchwhy.page.assemble import MAX_SIZE
 from torchwhy.page.report_page import difference_page, job_page, trace_page
 from torchwhy.pyproject import SettingsFileError, find_pyproject
+from torchwhy.ranks.job import Job
 from torchwhy.report.job_report import describe_job
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
-from torchwhy.rules.settings import chosen, settings_from
+from torchwhy.rules.settings import Settings, chosen, settings_from
 from torchwhy.wording import size_text
 
 __all__ = ["Request", "bytes_from", "run"]
@@ -38,6 +40,7 @@ class Request:
     max_size: str = ""
     steps: str | None = None
     show: bool = False
+    ranks: bool = False
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -49,7 +52,7 @@ def run(traces: Sequence[str], request: Request) -> int:
     try:
         size = bytes_from(request.max_size) if request.max_size else MAX_SIZE
         with patience(f"reading {' and '.join(traces)}"):
-            text = _page(traces[0], request.steps, size) if len(traces) == 1 else _compared(traces, request.steps, size)
+            text = _page(traces[0], request, size) if len(traces) == 1 else _compared(traces, request, size)
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
     except (TraceError, SettingsFileError) as error:
@@ -78,26 +81,48 @@ def bytes_from(text: str) -> int:
     return int(float(found[1]) * _UNITS[found[2]])
 
 
-def _page(given: str, steps: str | None, size: int) -> str:
+def _page(given: str, request: Request, size: int) -> str:
     path = trace_in(given, "reporting on")
     settings = settings_from(find_pyproject(Path.cwd()))
     rules = chosen(settings)
     if path is None:
-        if steps is not None:
+        if request.steps is not None:
             raise ArgumentError(f"--steps chooses steps of one trace, and {given} has those of several ranks")
         asked = tuple(rule.code for rule in rules)
         job = load_job(given, thresholds=settings.thresholds)
-        return job_page(job, describe_job(job, job.diagnose(asked) if asked else (), asked), max_size=size)
-    trace = load(path, steps=steps)
+        pages = _rank_pages(job, request.output, settings, size) if request.ranks else {}
+        of_all = describe_job(job, job.diagnose(asked) if asked else (), asked)
+        return job_page(job, of_all, pages=pages, max_size=size)
+    _refuse_ranks(request)
+    trace = load(path, steps=request.steps)
     diagnosis = diagnose(trace, rules=rules, thresholds=settings.thresholds)
     report = describe(trace, diagnosis, trace_name(given, path, alone=True), thorough=True)
     return trace_page(trace, diagnosis, report, max_size=size)
 
 
-def _compared(traces: Sequence[str], steps: str | None, size: int) -> str:
+def _rank_pages(job: Job, output: Path, settings: Settings, size: int) -> dict[int, str]:
+    """Write the page of each rank beside that of the job, and return their addresses from there."""
+    found = {}
+    for rank, summary in zip(job.numbers, job.summaries, strict=True):
+        trace = load(summary.file)
+        diagnosis = diagnose(trace, rules=chosen(settings), thresholds=settings.thresholds)
+        report = describe(trace, diagnosis, f"rank {rank}", thorough=True)
+        path = output.with_name(f"{output.stem}-rank{rank}{output.suffix}")
+        write_file(path, trace_page(trace, diagnosis, report, job=quote(output.name), max_size=size))
+        found[rank] = quote(path.name)
+    return found
+
+
+def _refuse_ranks(request: Request) -> None:
+    if request.ranks:
+        raise ArgumentError("--ranks writes the pages of several ranks: name the folder with their traces")
+
+
+def _compared(traces: Sequence[str], request: Request, size: int) -> str:
+    _refuse_ranks(request)
     if len(traces) > 2:
         raise ArgumentError(f"TRACE must be one trace or folder, or two to compare, got {len(traces)}")
-    if steps is not None:
+    if request.steps is not None:
         raise ArgumentError("--steps chooses steps of one trace, and two are given")
     found = [trace_in(path, "comparing") for path in traces]
     if found[0] is None or found[1] is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchwhy.trace.file.columns import ABSENT, Int32
 from torchwhy.wording import safe, shortened, size_text
@@ -23,7 +25,9 @@ _TEXTS: Final = {
     "Process Group Name": "group",
     "dtype": "type",
 }
-_SIZES: Final = {"bytes": "size"}
+_SIZES: Final = {"bytes": "size", "shared memory": "shared memory of a block"}
+_COUNTS: Final = {"registers per thread": "registers of a thread"}
+_PERCENT: Final = {"est. achieved occupancy %": "occupancy, estimated"}
 _LONGEST: Final = 300
 """Characters of a value."""
 
@@ -59,10 +63,20 @@ def argument_columns(trace: Trace, rows: Int32) -> tuple[ArgumentColumn, ...]:
         known, values = np.unique(column[there], return_inverse=True)
         texts = tuple(shortened(safe(events.texts[i]), _LONGEST) for i in known.tolist())
         found.append(ArgumentColumn(label, there, values.reshape(-1).astype(np.int32), texts))
-    for key, label in _SIZES.items():
-        sizes = events.integers(key, rows)
-        there = np.flatnonzero(sizes != ABSENT).astype(np.int32)
-        known, values = np.unique(sizes[there], return_inverse=True)
-        texts = tuple(size_text(size) for size in known.tolist())
-        found.append(ArgumentColumn(label, there, values.reshape(-1).astype(np.int32), texts))
+    for labels, told in ((_SIZES, size_text), (_COUNTS, str)):
+        for key, label in labels.items():
+            numbers = events.integers(key, rows)
+            found.append(_column(label, numbers, numbers != ABSENT, told))
+    for key, label in _PERCENT.items():
+        shares = events.floats(key, rows)
+        found.append(_column(label, np.round(shares), ~np.isnan(shares), "{:.0f}%".format))
     return tuple(column for column in found if len(column.events))
+
+
+def _column(
+    label: str, numbers: npt.NDArray[Any], there: npt.NDArray[np.bool_], told: Callable[[Any], str]
+) -> ArgumentColumn:
+    """A column of numbers, each in words."""
+    events = np.flatnonzero(there).astype(np.int32)
+    known, values = np.unique(numbers[events], return_inverse=True)
+    return ArgumentColumn(label, events, values.reshape(-1).astype(np.int32), tuple(map(told, known.tolist())))

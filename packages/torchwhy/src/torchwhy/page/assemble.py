@@ -24,6 +24,8 @@ MAX_SIZE: Final = 8_000_000
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.M)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.M)
 _TOP: Final = re.compile(r"^(?:export )?(?:async )?(?:function\*?|class|const|let) +([\w$]+)", re.M)
+_COMMENT: Final = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*\n", re.M | re.S)
+"""A comment that has its lines to itself."""
 _LEFT: Final = re.compile(r"^\s*(?:import|export)\b.*", re.M)
 
 
@@ -89,7 +91,7 @@ def _web(suffix: str) -> dict[str, str]:
 
 
 def joined_modules(modules: Mapping[str, str], entry: str) -> str:
-    """Return ES modules as one script: each after those it imports, without imports and exports.
+    """Return ES modules as one script: each after those it imports, without imports, exports and comments.
 
     Args:
         modules: the text of each file. Imports are `import { a, b } from "./file.js";`, exports stand before a
@@ -110,7 +112,7 @@ def joined_modules(modules: Mapping[str, str], entry: str) -> str:
             return
         for needed in _IMPORT.findall(modules[name]):
             visit(needed, (*above, name))
-        text = _EXPORT.sub("", _IMPORT.sub("", modules[name]))
+        text = _COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", modules[name])))
         if other := _LEFT.search(text):
             raise ValueError(f"{name}: {other.group().strip()!r} is another form of import or export")
         for declared in _TOP.findall(modules[name]):

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as replace_field
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+import numpy as np
 from msgspec.structs import replace
 
 from torchwhy.analysis.breakdown import parts_of
+from torchwhy.analysis.names import VerdictKind
 from torchwhy.difference.difference import Difference
 from torchwhy.loading.read import read_trace
 from torchwhy.loading.trace import LoadedTrace
@@ -31,6 +34,7 @@ from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import Diagnosis, diagnose
 from torchwhy.rules.rule import Rule
 from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.table import Table as Columns
 
 __all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "page_of", "trace_page"]
 
@@ -42,6 +46,9 @@ _TABLES: Final = {
     "launches": "Launches",
     "compile": "Compiled code",
 }
+_ON_DEVICE: Final = (VerdictKind.COMPUTE, VerdictKind.COMMUNICATION, VerdictKind.COPY)
+"""Where the time of the device's work limits a program."""
+
 MOST_EVENTS: Final = 5_000_000
 """Of all ranks together, that are drawn on one timeline."""
 
@@ -56,19 +63,22 @@ _VIEW: Final = View(verbose=True, linked=True)
 _Kind = TypeVar("_Kind", bound=Block)
 
 
-def trace_page(trace: LoadedTrace, diagnosis: Diagnosis, report: TraceReport, *, max_size: int = MAX_SIZE) -> str:
+def trace_page(
+    trace: LoadedTrace, diagnosis: Diagnosis, report: TraceReport, *, job: str = "", max_size: int = MAX_SIZE
+) -> str:
     """Return the report page of one trace as the text of an HTML file.
 
     Args:
         trace: what was read.
         diagnosis: what the rules found in it.
         report: on both.
+        job: the address of the page of the job whose rank it is; "" for none.
         max_size: bytes of the page; the timeline gets coarser until it fits.
 
     Raises:
         ArgumentError: the page without its timeline is larger.
     """
-    return page(_body(trace, report), report.trace.name, [drawn(trace, diagnosis)], max_size=max_size)
+    return page(_body(trace, report, job), report.trace.name, [drawn(trace, diagnosis)], max_size=max_size)
 
 
 def page_of(trace: LoadedTrace, name: str = "", *, max_size: int = MAX_SIZE) -> str:
@@ -114,24 +124,37 @@ def difference_page(
         "diff": blocks_as_html(document.blocks, _VIEW),
         "timeline": [
             line
-            for i, trace in enumerate((a, b))
-            for line in (f"<h3>{'AB'[i]}: {escaped(PurePath(trace.file).name)}</h3>", f'<div id="stage-{i}"></div>')
+            for i, (name, trace) in enumerate({"A": a, "B": b}.items())
+            for line in (
+                f"<h3>{name}: {escaped(PurePath(trace.file).name)}</h3>",
+                f'<div id="stage-{i}" data-name="{name}"></div>',
+            )
         ],
     }
     timelines = [drawn(trace, diagnose(trace, rules=chosen, thresholds=thresholds)) for trace in (a, b)]
     return page(_framed(document, sections), document.title or "Difference", timelines, max_size=max_size)
 
 
-def job_page(job: Job, report: JobReport, *, max_size: int = MAX_SIZE) -> str:
+def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = None, max_size: int = MAX_SIZE) -> str:
     """Return the page of a job: its ranks, and the events of all of them on one timeline.
 
     Args:
         job: the traces of all ranks.
         report: on it.
+        pages: the addresses of the ranks' own pages.
         max_size: bytes of the page.
     """
     document = job_explanation(report)
-    sections = {"ranks": blocks_as_html(document.blocks, _VIEW)}
+    blocks = document.blocks
+    after = next((i + 1 for i, block in enumerate(blocks) if isinstance(block, Table)), 0)  # the table of ranks
+    links = [f'<a href="{escaped(address)}">rank {rank}</a>' for rank, address in (pages or {}).items()]
+    sections = {
+        "ranks": [
+            *blocks_as_html(blocks[:after], _VIEW),
+            *([f'<p class="pages">Pages of the ranks: {" ".join(links)}</p>'] if links else []),
+            *blocks_as_html(blocks[after:], _VIEW),
+        ]
+    }
     timelines = []
     if report.trace.events <= MOST_EVENTS:
         timelines = [_of_ranks(job)]
@@ -153,7 +176,7 @@ def _of_ranks(job: Job) -> Timeline:
     return joined([replace_field(source, shift=source.shift - first) for source in sources])
 
 
-def _body(trace: LoadedTrace, report: TraceReport) -> str:
+def _body(trace: LoadedTrace, report: TraceReport, job: str) -> str:
     document = explanation(report)
     blocks = document.blocks
     sections = {
@@ -165,26 +188,41 @@ def _body(trace: LoadedTrace, report: TraceReport) -> str:
             *_rules(_those(blocks, Rules)),
         ],
         "timeline": ['<div id="stage"></div>'],
-        "tables": [*_folded(_those(blocks, Table)), *_tables(trace)],
+        "tables": [*_folded(_those(blocks, Table)), *_tables(trace, report.verdict.kind)],
         "memory": blocks_as_html(memory_lines(report.memory), _VIEW)
         or ["<p>Memory was not recorded (profile_memory=True).</p>"],
     }
-    return _framed(document, sections)
+    return _framed(document, sections, {"All ranks": job} if job else {})
 
 
 def _those(blocks: Iterable[Block], *kinds: type[_Kind]) -> list[_Kind]:
     return [block for block in blocks if isinstance(block, kinds)]
 
 
-def _tables(trace: LoadedTrace) -> list[str]:
-    """The tables of the trace that hold anything."""
+def _tables(trace: LoadedTrace, limit: VerdictKind) -> list[str]:
+    """The tables of the trace that hold anything, those of operators by what limits the program."""
     found = []
     for name, title in _TABLES.items():
         table = getattr(trace, name)()
+        if name == "ops" and limit in _ON_DEVICE:
+            table = table.sorted("device_self_us")
         if len(table):
-            blocks = (block for block in trace_table(table, name, "", _ROWS).blocks if isinstance(block, Table))
+            shown = trace_table(_told(table), name, "", _ROWS).blocks
+            blocks = (block for block in shown if isinstance(block, Table))
             found += [replace(block, title=f"{title} ({len(table):,})") for block in blocks]
     return _folded(found, View(linked=True))
+
+
+def _told(table: Columns) -> Columns:
+    """The columns that say anything: not those that are empty, zero or -1 in every row."""
+    columns = table.columns.items()
+    return Columns({name: values for name, values in columns if name == "calls" or _says(values)})
+
+
+def _says(values: Sequence[Any] | np.ndarray[Any, Any]) -> bool:
+    if isinstance(values, np.ndarray):
+        return bool(((values != 0) & (values != -1) & (values == values)).any())
+    return any(value not in (None, "", 0) for value in values)
 
 
 def _rules(blocks: Iterable[Rules]) -> list[str]:
@@ -203,9 +241,12 @@ def _folded(tables: Iterable[Table], view: View = _VIEW) -> list[str]:
     return lines
 
 
-def _framed(document: Document, sections: Mapping[str, Sequence[str]]) -> str:
-    """The page's header with links to the sections, and the sections."""
-    links = "".join(f'<a href="#{each}">{each.capitalize()}</a>' for each in sections)
+def _framed(
+    document: Document, sections: Mapping[str, Sequence[str]], pages: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """The page's header with links to other pages and to the sections, and the sections."""
+    links = "".join(f'<a href="{escaped(address)}">{escaped(title)}</a>' for title, address in pages.items())
+    links += "".join(f'<a href="#{each}">{each.capitalize()}</a>' for each in sections)
     skip = '<a class="skip" href="#timeline">Skip to the timeline</a>' if "timeline" in sections else ""
     lines = [
         f"{skip}<header><h1>{escaped(document.title)}</h1>",

@@ -161,11 +161,16 @@ Cell: TypeAlias = str | Amount | Name | File | Calls | Words
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column: its title, whether it holds numbers, and whether it goes on a second line where room is short."""
+    """A column: its title, whether it holds numbers, and whether it goes on a second line where room is short.
+
+    Attributes:
+        sums: of numbers that add up over rows and steps what they are: "us", "B" or "count"; else "".
+    """
 
     title: str = ""
     number: bool = False
     below: bool = False
+    sums: Literal["", "us", "B", "count"] = ""
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from torchwhy.present.document import (
     Check,
     Checks,
     Code,
+    Column,
     Document,
     Evidence,
     Facts,
@@ -175,7 +176,7 @@ def _table(block: Table, view: View) -> list[str]:
     if rows:
         classes = [' class="number"' if column.number else "" for column in block.columns]
         titles = [
-            f"<th{look}>{escaped(c.title)}</th>" if c.title else "<td></td>"
+            f"<th{look}{_summed(c, view)}>{escaped(c.title)}</th>" if c.title else "<td></td>"
             for c, look in zip(block.columns, classes, strict=True)
         ]
         titled = any(column.title for column in block.columns)
@@ -189,6 +190,11 @@ def _table(block: Table, view: View) -> list[str]:
             lines.append(f"<tr{' class=total' if row.total else ''}>{cells}</tr>")
         lines.append("</table>")
     return lines + ([_note(f"{counted(hidden, f'more {block.noun[0]}', f'more {block.noun[1]}')}.")] if hidden else [])
+
+
+def _summed(column: Column, view: View) -> str:
+    """What the numbers of a column are that add up: they have bars, and are told per step."""
+    return f' data-sums="{column.sums}"' if view.linked and column.sums else ""
 
 
 def _value(cell: Cell, view: View) -> str:
@@ -270,8 +276,9 @@ def _finding(item: FindingItem, view: View) -> list[str]:
 
 def _tools(item: FindingItem) -> str:
     """A button that shows the finding, one that copies it, and where there is something to save, a box that adds it."""
-    known = item.number >= 0  # by the timeline
-    show = _button(f"finding:{item.number}", "show", "") if known else ""
+    known = item.number >= 0  # by the timeline; else what it rests on may be
+    target = f"finding:{item.number}" if known else next((one.target for one in item.evidence if one.target), "")
+    show = _button(target, "show", "") if target else ""
     copy = f'<button type="button" data-copy="{item.number if known else ""}">copy</button>'
     box = f'<label><input type="checkbox" data-fix="{item.number}"> if fixed</label>'
     fix = box if known and item.time_us and item.severity != "info" else ""

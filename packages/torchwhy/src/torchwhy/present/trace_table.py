@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -70,7 +70,7 @@ def trace_table(table: Table, name: str, file: str, limit: int | None = 20) -> D
     names = [column for column in table.columns if column != "full_name"]
     numbers = [column for column in names if _is_number(table.columns[column])]
     below = numbers[_BESIDE:]
-    columns = tuple(Column(_title(column), column in numbers, column in below) for column in names)
+    columns = tuple(Column(_title(column), column in numbers, column in below, _sums(column)) for column in names)
     long = {column for column in names if max(map(len, filter(_is_text, table.columns[column])), default=0) > _LONG}
     shown = rows_of([tuple(_cell(column, row[column], column in long) for column in names) for row in rows], limit)
     sums = tuple("total" if i == 0 else _cell(column, total.get(column)) for i, column in enumerate(names))
@@ -90,6 +90,13 @@ def _totals(table: Table) -> dict[str, Value]:
         for column, values in table.columns.items()
         if _ADDITIVE.fullmatch(column) and isinstance(values, np.ndarray)
     }
+
+
+def _sums(column: str) -> Literal["", "us", "B", "count"]:
+    """What the values of a column are that add up over steps: `host_total_us` does, though it counts callees again."""
+    if not re.fullmatch(r"(.*_)?(calls|total_us|self_us|host_us|device_us|bytes|pieces)|time_us", column):
+        return ""
+    return "us" if column.endswith("_us") else "B" if column.endswith("bytes") else "count"
 
 
 def _is_number(values: object) -> bool:

@@ -39,7 +39,6 @@ export function eventOf(timeline, id) {
  */
 export function followAddress(stage, search, shown) {
   const { timeline } = stage;
-  const usual = new Set(stage.folded);
   const boxes = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll("input[data-fix]")]);
   let timer = 0;
   const read = () => {
@@ -56,7 +55,10 @@ export function followAddress(stage, search, shown) {
     }
     const event = eventOf(timeline, wanted.get("event") ?? "");
     if (event >= 0) stage.visit(event);
-    for (const band of numbers("fold")) if (timeline.bands[band]) stage.fold(band, !usual.has(band));
+    if (wanted.has("at")) {
+      stage.arrange((arrangement) => arrangement.read(numbers));
+      stage.marks.read(wanted.getAll("mark"));
+    }
     if (Number.isFinite(start) && length > 0) stage.look(start, start + length);
     const [from, to] = numbers("range");
     if (to > from) stage.measure([from, to]);
@@ -69,8 +71,7 @@ export function followAddress(stage, search, shown) {
     if (stage.range) parts.push(`range=${stage.range.map(Math.round).join(",")}`);
     if (search.input.value) parts.push(`search=${encodeURIComponent(search.input.value)}`);
     if (shown.what) parts.push(`show=${encodeURIComponent(shown.what)}`);
-    const folds = timeline.bands.flatMap((_, i) => (stage.folded.has(i) === usual.has(i) ? [] : [i]));
-    if (folds.length) parts.push(`fold=${folds.join(",")}`);
+    parts.push(...stage.arrangement.parts(), ...stage.marks.parts());
     const fixed = boxes.filter((box) => box.checked).map((box) => box.dataset.fix);
     if (fixed.length) parts.push(`fixed=${fixed.join(",")}`);
     if (/^(file|https?):$/.test(location.protocol)) history.replaceState(null, "", `#${parts.join("&")}`);

@@ -68,6 +68,7 @@ const LEVELS = 16;
  * @property {string} range
  * @property {string} path
  * @property {string} selected
+ * @property {string} mark
  * @property {string} shade of what lies outside the window, and of every second step
  * @property {number} background a pixel
  */
@@ -83,6 +84,7 @@ const LIGHT = {
   range: "rgba(44,104,180,.16)",
   path: "#c2185b",
   selected: "#000",
+  mark: "#1c7a3d",
   shade: "rgba(90,100,110,.10)",
   background: pixel([255, 255, 255]),
 };
@@ -98,6 +100,7 @@ const DARK = {
   range: "rgba(121,184,255,.20)",
   path: "#ff6f9f",
   selected: "#fff",
+  mark: "#63d08a",
   shade: "rgba(160,170,180,.10)",
   background: pixel([0x14, 0x17, 0x1a]),
 };

@@ -2,9 +2,9 @@
 // Who calls whom in a stretch of time, as an icicle, the most time on the left, with a table of names below it.
 
 import { duration, percent } from "./amounts.js";
+import { aroundName, bottomUp, call, callTree, textOf } from "./calls.js";
 import { hash } from "./colours.js";
 import { button, element } from "./dom.js";
-import { within } from "./measure.js";
 import { isDark } from "./theme.js";
 
 const LINE = 18;
@@ -13,103 +13,7 @@ const SLIVER = 0.001;
 const MOST_ROWS = 40;
 const MOST_NAMES = 30;
 
-/**
- * A call path: its name, its time, and of that what its own calls don't take; nanoseconds.
- * @typedef {{name: number, time: number, own: number, calls: number, events: number[], children: Map<number, Call>}} Call
- */
-
-/** @typedef {import("./timeline.js").Timeline} Timeline */
-
-/** @param {number} name @returns {Call} */
-const call = (name) => ({ name, time: 0, own: 0, calls: 0, events: [], children: new Map() });
-
-/**
- * The calls of a thread in a stretch of time, as a tree; Python frames first, then the calls inside them.
- * @param {Timeline} timeline
- * @param {number} number of the thread's band of calls, or of its frames where it has no other
- * @param {[number, number]} range
- * @param {boolean} onDevice count the time of the work that calls launched, in place of their own
- */
-export function callTree(timeline, number, range, onDevice) {
-  const { start, end, name } = timeline;
-  const launched = onDevice ? launchedTime(timeline, range) : null;
-  const root = call(-1);
-  /** The calls that are open, from the outermost, and when each ends. @type {{path: Call, end: number}[]} */
-  const open = [{ path: root, end: Infinity }];
-  for (const event of inOrder(timeline, number, range)) {
-    while (open[open.length - 1].end <= start[event]) open.pop();
-    const parent = open[open.length - 1];
-    const path = childOf(parent.path, name[event]);
-    const ends = Math.min(end[event], parent.end); // a call that outlives its caller counts as long as that
-    open.push({ path, end: ends });
-    path.calls++;
-    path.events.push(event);
-    if (!launched) path.time += Math.min(ends, range[1]) - Math.max(start[event], range[0]);
-    for (const [work, time] of launched?.get(event) ?? []) {
-      const leaf = childOf(path, name[work]);
-      leaf.time += time;
-      leaf.calls++;
-      leaf.events.push(work);
-    }
-  }
-  finish(root, onDevice);
-  return root;
-}
-
-/** @param {Call} path @param {number} name */
-function childOf(path, name) {
-  let child = path.children.get(name);
-  if (!child) path.children.set(name, (child = call(name)));
-  return child;
-}
-
-/**
- * The frames and calls of a thread in a stretch of time, by start, the longer first.
- * @param {Timeline} timeline
- * @param {number} number
- * @param {[number, number]} range
- */
-function inOrder(timeline, number, range) {
-  const { start, end } = timeline;
-  const frames = timeline.bands[number - 1]?.side === "frames" ? [timeline.bands[number - 1]] : [];
-  /** @type {number[]} */
-  const events = [];
-  for (const band of [...frames, timeline.bands[number]]) {
-    for (let row = band.firstRow; row < band.firstRow + band.rows; row++) {
-      const [first, last] = within(timeline, row, range);
-      for (let i = first; i < last; i++) events.push(i);
-    }
-  }
-  return Uint32Array.from(events).sort((a, b) => start[a] - start[b] || end[b] - end[a] || a - b);
-}
-
-/**
- * What each call launched, and how long it took.
- * @param {Timeline} timeline
- * @param {[number, number]} range
- * @returns {Map<number, [number, number][]>}
- */
-function launchedTime({ work, launch, start, end }, [t0, t1]) {
-  const found = new Map();
-  for (let i = 0; i < work.length; i++) {
-    if (start[launch[i]] >= t1 || end[launch[i]] <= t0) continue;
-    const pairs = found.get(launch[i]) ?? [];
-    pairs.push([work[i], end[work[i]] - start[work[i]]]);
-    found.set(launch[i], pairs);
-  }
-  return found;
-}
-
-/** Sum up from the leaves. In a tree of device work, a call has the time of the work below it. @param {Call} path @param {boolean} onDevice */
-function finish(path, onDevice) {
-  let below = 0;
-  for (const child of path.children.values()) {
-    finish(child, onDevice);
-    below += child.time;
-  }
-  if (path.name < 0 || (onDevice && path.children.size)) path.time = Math.max(path.time, below);
-  path.own = Math.max(0, path.time - below);
-}
+/** @typedef {import("./calls.js").Call} Call */
 
 /**
  * Boxes of a tree from the top, the most time on the left.
@@ -135,28 +39,6 @@ export function boxesOf(root) {
 }
 
 /**
- * Names from the bottom up: their own time over all paths, and their callers.
- * @param {Call} root
- * @returns {{name: number, own: number, calls: number, callers: Map<number, number>}[]}
- */
-export function bottomUp(root) {
-  /** @type {Map<number, {name: number, own: number, calls: number, callers: Map<number, number>}>} */
-  const found = new Map();
-  const visit = (/** @type {Call} */ path, /** @type {number} */ caller) => {
-    if (path.name >= 0) {
-      const one = found.get(path.name) ?? { name: path.name, own: 0, calls: 0, callers: new Map() };
-      one.own += path.own;
-      one.calls += path.calls;
-      if (caller >= 0) one.callers.set(caller, (one.callers.get(caller) ?? 0) + path.own);
-      found.set(path.name, one);
-    }
-    for (const child of path.children.values()) visit(child, path.name);
-  };
-  visit(root, -1);
-  return [...found.values()].sort((a, b) => b.own - a.own);
-}
-
-/**
  * @param {import("./stage.js").Stage} stage
  * @param {[number, number]} range
  * @returns {HTMLElement[]}
@@ -177,7 +59,7 @@ export function flameOf(stage, range) {
   const draw = () => {
     const root = callTree(timeline, Number(thread.value), range, of.value === "device");
     drawIcicle(stage, drawing, root, root);
-    list.replaceChildren(bottomUpTable(stage, root));
+    list.replaceChildren(bottomUpTable(stage, root, (name) => drawAround(stage, drawing, root, name)));
   };
   thread.addEventListener("change", draw);
   of.addEventListener("change", draw);
@@ -201,11 +83,11 @@ function drawIcicle(stage, place, whole, root) {
   const boxes = boxesOf(root);
   if (!boxes.length) return place.replaceChildren(element("p", { class: "note" }, "Nothing takes time here."));
   const title = (/** @type {Call} */ path) =>
-    `${timeline.shortNames[path.name] || timeline.names[path.name]}: ${duration(path.time)}, ` +
+    `${textOf(timeline, path)}: ${duration(path.time)}, ` +
     `${percent(path.time / whole.time)}; its own ${duration(path.own)}; ${path.calls.toLocaleString("en")} calls`;
   const dark = isDark();
   const made = boxes.map(({ path, depth, left, width }) => {
-    const text = timeline.shortNames[path.name] || timeline.names[path.name];
+    const text = textOf(timeline, path);
     const box = button(text.slice(0, 200), title(path), () => {
       stage.emphasise(path.events);
       drawIcicle(stage, place, whole, path.children.size ? rootOf(path) : root);
@@ -228,10 +110,40 @@ function rootOf(path) {
   return { ...call(-1), time: path.time, children: new Map([[path.name, path]]) };
 }
 
-/** @param {import("./stage.js").Stage} stage @param {Call} root */
-function bottomUpTable({ timeline }, root) {
-  const text = (/** @type {number} */ name) => (timeline.shortNames[name] || timeline.names[name]).slice(0, 100);
-  const rows = bottomUp(root)
+/**
+ * What calls a name, and below it what the name calls.
+ * @param {import("./stage.js").Stage} stage
+ * @param {HTMLElement} place
+ * @param {Call} root
+ * @param {number} name
+ */
+function drawAround(stage, place, root, name) {
+  const { callers, callees } = aroundName(root, name);
+  const [above, below] = [element("div"), element("div")];
+  drawIcicle(stage, above, callers, callers);
+  drawIcicle(stage, below, callees, callees);
+  stage.emphasise(callees.children.get(name)?.events ?? null);
+  const back = button("all calls", "Show who calls whom again", () => drawIcicle(stage, place, root, root));
+  place.replaceChildren(back, element("h4", {}, "What calls it, and what calls that"), above, element("h4", {}, "What it calls"), below);
+  place.scrollIntoView({ block: "nearest" });
+}
+
+/**
+ * @param {import("./stage.js").Stage} stage
+ * @param {Call} root
+ * @param {(name: number) => void} around shows what is around a name
+ */
+function bottomUpTable({ timeline }, root, around) {
+  const names = bottomUp(root);
+  const calls = new Map(names.map((one) => [one.name, one.calls]));
+  const text = (/** @type {number} */ name) => textOf(timeline, { name, calls: calls.get(name) ?? 1 }).slice(0, 100);
+  const link = (/** @type {number} */ name) => {
+    const made = button("", `Show what calls ${text(name)}, and what it calls`, () => around(name));
+    made.className = "link";
+    made.append(element("code", {}, text(name)));
+    return made;
+  };
+  const rows = names
     .filter((one) => one.own > 0)
     .slice(0, MOST_NAMES)
     .map((one) => {
@@ -241,7 +153,7 @@ function bottomUpTable({ timeline }, root) {
       return element(
         "tr",
         {},
-        element("td", {}, element("code", {}, text(one.name))),
+        element("td", {}, link(one.name)),
         ...cells.map((cell) => element("td", { class: "number" }, cell)),
         element("td", {}, element("code", {}, from)),
       );

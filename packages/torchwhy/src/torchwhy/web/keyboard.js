@@ -28,8 +28,9 @@ export function followKeys(stages, searches, shown) {
     ["KeyS", "S", "zoom out", () => active.zoom(1.25)],
     ["KeyA", "A", "move to the left", () => active.pan(-0.12)],
     ["KeyD", "D", "move to the right", () => active.pan(0.12)],
-    ["KeyF", "F", "fit the selected event, or the window", () => active.fit()],
-    ["KeyM", "M", "measure the selected event, or the part in view", () => active.measure(measurable(active))],
+    ["KeyF", "F", "fit what is measured, or the selected event, or the window", () => active.fit()],
+    ["KeyR", "R", "measure the selected event, or the part in view", () => active.measure(measurable(active))],
+    ["KeyM", "M", "mark the moment at the pointer, or where the selected event begins", () => active.marks.add(markable(active))],
     ["Slash", "/", "search", () => searches.get(active)?.input.focus()],
     ["Period", ".", "next one found", () => active.next(1)],
     ["Comma", ",", "previous one found", () => active.next(-1)],
@@ -69,6 +70,11 @@ export function followKeys(stages, searches, shown) {
   });
 }
 
+/** @param {import("./stage.js").Stage} stage */
+function markable({ timeline, selected, cursor, seen }) {
+  return cursor ?? (selected >= 0 ? timeline.start[selected] : (seen.t0 + seen.t1) / 2);
+}
+
 /** @param {import("./stage.js").Stage} stage @returns {[number, number]} */
 function measurable({ timeline, selected, seen }) {
   return selected >= 0 ? [timeline.start[selected], timeline.end[selected]] : [seen.t0, seen.t1];
@@ -89,7 +95,7 @@ function sheetOf(anywhere, inTheView, off, changed) {
     ["wheel", "scroll the rows"],
     ["Ctrl and wheel", "zoom"],
     ["Shift and wheel", "move to the side"],
-    ["click on a heading", "fold or unfold its rows"],
+    ["click on a heading", "fold or unfold its rows; buttons beside it pin, hide and move them"],
     ["double click", "fit the event"],
     ["strip above", "drag the view, or one of its edges"],
   ];

@@ -1,54 +1,100 @@
 // @ts-check
-// Where each band, row and curve stands, in pixels from the top of all.
+// Where each band, row and curve stands, in pixels: pinned bands stay at the top, all others scroll below them.
 
-export const ROW = 15;
+/** Height of the ruler with the steps' names, above the rows. */
+export const RULER = 34;
 export const HEADING = 18;
 export const GAP = 6;
 export const CURVE = 36;
+export const HEADING_FONT = "600 11px system-ui, sans-serif";
 
-/** @typedef {{band: number, top: number, height: number, folded: boolean}} PlacedBand */
+/**
+ * `top` is counted from the first of the pinned bands, or from the first of all others.
+ * @typedef {{band: number, top: number, height: number, folded: boolean, pinned: boolean}} PlacedBand
+ */
 /** @typedef {{counter: number, top: number, height: number}} PlacedCounter */
 
 /**
  * @typedef {object} Layout
- * @property {PlacedBand[]} bands
+ * @property {PlacedBand[]} bands that are shown, from the top
+ * @property {(PlacedBand | undefined)[]} of each band; none where it is hidden
  * @property {PlacedCounter[]} counters
- * @property {Float64Array} rowTop of each row; NaN where its band is folded
- * @property {number} height of all
+ * @property {number} row height of a row
+ * @property {number} pane height of the pinned bands together
+ * @property {number} height of all others together
  */
 
 /**
  * @param {import("./timeline.js").Timeline} timeline
- * @param {ReadonlySet<number>} folded numbers of bands
+ * @param {import("./arrangement.js").Arrangement} arrangement
+ * @param {import("./raster.js").Emphasis | null} [lit] which events stand out
  * @returns {Layout}
  */
-export function layoutOf(timeline, folded) {
-  const rowTop = new Float64Array(timeline.rowBegins.length - 1).fill(NaN);
-  let top = 0;
-  const bands = timeline.bands.map((band, number) => {
-    const shut = folded.has(number);
-    if (!shut) for (let row = 0; row < band.rows; row++) rowTop[band.firstRow + row] = top + HEADING + row * ROW;
-    const height = HEADING + (shut ? 0 : band.rows * ROW);
-    const placed = { band: number, top, height, folded: shut };
-    top += height + GAP;
+export function layoutOf(timeline, arrangement, lit = null) {
+  const { row } = arrangement;
+  /** @type {Layout} */
+  const layout = { bands: [], of: Array(timeline.bands.length), counters: [], row, pane: 0, height: 0 };
+  for (const band of arrangement.shown(timeline, lit)) {
+    const pinned = arrangement.pinned.has(band);
+    const folded = arrangement.folded.has(band);
+    const height = HEADING + (folded ? 0 : timeline.bands[band].rows * row);
+    const placed = { band, top: pinned ? layout.pane : layout.height, height, folded, pinned };
+    layout.bands.push(placed);
+    layout.of[band] = placed;
+    if (pinned) layout.pane += height + GAP;
+    else layout.height += height + GAP;
+  }
+  layout.counters = timeline.counters.map((_, counter) => {
+    const placed = { counter, top: layout.height, height: HEADING + CURVE };
+    layout.height += placed.height + GAP;
     return placed;
   });
-  const counters = timeline.counters.map((_, counter) => {
-    const placed = { counter, top, height: HEADING + CURVE };
-    top += placed.height + GAP;
-    return placed;
-  });
-  return { bands, counters, rowTop, height: top };
+  return layout;
 }
 
 /**
- * The bands that reach into [top, bottom).
- * @template {{top: number, height: number}} T
+ * Where a band or a curve stands in the view, pixels from the top of the ruler.
+ * @param {Layout} layout
+ * @param {{top: number, pinned?: boolean}} placed
+ * @param {import("./raster.js").Seen} seen
+ * @param {number} [ceiling]
+ */
+export function placeInView(layout, { top, pinned }, seen, ceiling = RULER) {
+  return ceiling + (pinned ? top : layout.pane + top - seen.y);
+}
+
+/**
+ * The top of a row in the view; NaN where it is folded or hidden.
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {Layout} layout
+ * @param {number} row
+ * @param {import("./raster.js").Seen} seen
+ */
+export function rowInView(timeline, layout, row, seen) {
+  const band = timeline.bandOf(row);
+  const placed = layout.of[band];
+  if (!placed || placed.folded) return NaN;
+  return placeInView(layout, placed, seen) + HEADING + (row - timeline.bands[band].firstRow) * layout.row;
+}
+
+/**
+ * The bands or curves that reach into the part of the view where they may stand, which is `height` pixels high.
+ * @template {{top: number, height: number, pinned?: boolean}} T
+ * @param {Layout} layout
  * @param {T[]} placed
- * @param {number} top
- * @param {number} bottom
+ * @param {import("./raster.js").Seen} seen
+ * @param {number} height without the ruler
  * @returns {T[]}
  */
-export function visible(placed, top, bottom) {
-  return placed.filter((one) => one.top < bottom && one.top + one.height > top);
+export function visible(layout, placed, seen, height) {
+  const { pane } = layout;
+  return placed.filter((one) => {
+    const top = placeInView(layout, one, seen, 0);
+    return top < height && (one.pinned || top + one.height > pane);
+  });
+}
+
+/** What the heading of a band says. @param {import("./timeline.js").Timeline} timeline @param {PlacedBand} placed */
+export function headingOf(timeline, { band, folded }) {
+  return `${folded ? "▸" : "▾"} ${timeline.bandLabel(band)} (${timeline.bands[band].events.toLocaleString("en")})`;
 }

@@ -7,10 +7,11 @@ import { button, element } from "./dom.js";
 export function legendOf(stage) {
   const { colours, timeline } = stage;
   if (!colours || stage.colouring === "name") return [element("li", {}, "Each name has a colour; several share one.")];
-  const seen = new Set();
-  for (let i = 0; i < timeline.count; i++) seen.add(colours.slotOf(timeline.kind[i], timeline.name[i]));
+  const { kind, name } = timeline;
+  const seen = new Uint8Array(256);
+  for (let i = 0; i < timeline.count; i++) seen[colours.slotOf(kind[i], name[i])] = 1;
   return colours.meanings
-    .filter(({ slot }) => seen.has(slot))
+    .filter(({ slot }) => seen[slot])
     .map(({ slot, text }) => {
       const swatch = element("i", { class: "swatch", "aria-hidden": "true" });
       swatch.style.background = colours.css(slot);

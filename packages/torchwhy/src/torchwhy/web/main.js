@@ -2,6 +2,7 @@
 // Brings the page to life: reads the timelines, and ties what can be clicked to them.
 
 import { followAddress } from "./address.js";
+import { drawAmounts } from "./amount_columns.js";
 import { readBlock } from "./block.js";
 import { followCopies } from "./copying.js";
 import { followKeys } from "./keyboard.js";
@@ -37,13 +38,14 @@ async function start() {
   followTheme(() => stages.forEach((stage) => stage.recolour()));
   stages = await stagesOf();
   const searches = new Map(stages.map((stage) => [stage, new Search(stage)]));
-  for (const stage of stages) {
+  for (const [stage, search] of searches) {
     followPointer(stage);
-    followSelection(stage);
+    followSelection(stage, search);
   }
   const shown = new Shown(stages);
   followKeys(stages, searches, shown);
   followHeadings();
+  drawAmounts(stages.length === 1 ? stages[0].timeline.steps.length : 0);
   followCopies(stages);
   linkViews(stages);
   for (const [stage, search] of [...searches].slice(0, 1)) {

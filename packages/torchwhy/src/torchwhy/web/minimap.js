@@ -2,6 +2,7 @@
 // The whole trace in one strip: how busy the device is, the steps, the findings' stretches, and what the stage shows.
 
 import { coveredBefore } from "./measure.js";
+import { gallop } from "./sorted.js";
 
 const HEIGHT = 46;
 const MARK = 3;
@@ -23,6 +24,8 @@ export class Minimap {
     this.seen = seen;
     this.width = 1;
     this.backdrop = document.createElement("canvas");
+    /** Where events stand out, of which of them. @type {{lit: import("./raster.js").Emphasis | null, flags: Uint8Array} | null} */
+    this.hitsOf = null;
     /** @type {"start" | "end" | "both"} */
     let held = "both";
     const move = (/** @type {PointerEvent} */ event) => {
@@ -115,17 +118,21 @@ export class Minimap {
   hits(lit) {
     if (this.hitsOf?.lit === lit && this.hitsOf.flags.length === Math.ceil(this.width)) return this.hitsOf.flags;
     const flags = new Uint8Array(Math.ceil(this.width));
-    const { start } = this.timeline;
-    for (let i = 0; lit && i < start.length; i++) if (lit.before[i + 1] > lit.before[i]) flags[this.x(start[i]) | 0] = 1;
+    const { start, rowBegins } = this.timeline;
+    for (let row = 0; lit && row + 1 < rowBegins.length; row++) {
+      const last = rowBegins[row + 1];
+      for (let i = rowBegins[row], next = i; i < last; i = next) {
+        const x = Math.min(flags.length - 1, this.x(start[i]) | 0);
+        next = Math.max(i + 1, gallop(start, i, last, this.time(x + 1)));
+        if (lit.before[next] > lit.before[i]) flags[x] = 1;
+      }
+    }
     this.hitsOf = { lit, flags };
     return flags;
   }
 
-  /**
-   * @param {import("./timeline.js").Stretches | null} shown
-   * @param {import("./raster.js").Emphasis | null} lit
-   */
-  draw(shown, lit) {
+  /** @param {Pick<import("./stage.js").Stage, "stretches" | "lit" | "range" | "marks">} shown */
+  draw({ stretches, lit, range, marks }) {
     if (!this.colours) return;
     const { look } = this.colours;
     const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
@@ -134,9 +141,13 @@ export class Minimap {
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.drawImage(this.backdrop, 0, 0);
     context.scale(ratio, ratio);
-    if (shown) {
+    if (stretches) {
       context.fillStyle = look.stretch;
-      this.stretches(context, shown, 0, HEIGHT);
+      this.stretches(context, stretches, 0, HEIGHT);
+    }
+    if (range) {
+      context.fillStyle = look.range;
+      context.fillRect(this.x(range[0]), 0, Math.max(1, this.x(range[1]) - this.x(range[0])), HEIGHT);
     }
     if (lit) {
       context.fillStyle = look.path;
@@ -152,6 +163,10 @@ export class Minimap {
     context.globalAlpha = 1;
     context.strokeStyle = look.selected;
     context.strokeRect(left + 0.5, 0.5, Math.max(2, right - left - 1), HEIGHT - 1);
+    context.fillStyle = look.selected;
+    for (const edge of [left, right]) context.fillRect(edge - 2, HEIGHT / 2 - 8, 4, 16); // what takes hold of an edge
+    context.fillStyle = look.mark;
+    for (const { time } of marks.all) context.fillRect(this.x(time) - 1, 0, 2, HEIGHT);
   }
 }
 

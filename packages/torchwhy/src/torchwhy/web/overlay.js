@@ -2,24 +2,25 @@
 // What is drawn over the rows: names, headings, the ruler, stretches, arrows, the critical path, curves.
 
 import { duration, sizeText } from "./amounts.js";
-import { CURVE, HEADING, ROW, visible } from "./layout.js";
+import { CURVE, HEADING, HEADING_FONT, RULER, headingOf, placeInView, rowInView, visible } from "./layout.js";
+import { exactly, ticks } from "./ruler.js";
 import { lowerBound } from "./sorted.js";
-
-/** Height of the ruler with the steps' names, above the rows. */
-export const RULER = 34;
 
 const MOST_ARROWS = 2000;
 const EVENTS = "11px system-ui, sans-serif";
-const HEADINGS = "600 11px system-ui, sans-serif";
+/** Height of a line of text on an event. */
+const TEXT_LINE = 14;
 
 /**
  * @typedef {object} Shown what a stage shows beside its events
  * @property {import("./timeline.js").Stretches | null} stretches
  * @property {number} selected
  * @property {[number, number][]} arrows from a launch to its work, each an event
+ * @property {[number, number][]} hinted likewise, of the event under the pointer
  * @property {boolean} path
  * @property {[number, number] | null} range that is measured
  * @property {number | null} cursor where the pointer is, in time
+ * @property {{all: import("./marks.js").Mark[]}} marks
  */
 
 export class Overlay {
@@ -52,9 +53,9 @@ export class Overlay {
     return (time - this.seen.t0) * this.scale;
   }
 
-  /** @param {number} top in the layout */
-  y(top) {
-    return Math.round(top + RULER - this.seen.y);
+  /** The top of a band or curve. @param {{top: number, pinned?: boolean}} placed */
+  y(placed) {
+    return Math.round(placeInView(this.layout, placed, this.seen));
   }
 
   /**
@@ -63,23 +64,62 @@ export class Overlay {
    */
   draw(labels, shown) {
     const { context, width, height } = this;
+    const pane = RULER + this.layout.pane;
     context.clearRect(0, 0, width, height);
-    context.save();
-    context.beginPath();
-    context.rect(0, RULER, width, height - RULER);
-    context.clip();
-    this.drawSteps(RULER, height);
-    this.drawLabels(labels);
-    if (shown.stretches) this.drawStretches(shown.stretches);
-    this.drawCounters();
-    this.drawHeadings();
-    if (shown.path) this.drawPath();
-    this.drawArrows(shown.arrows);
-    if (shown.selected >= 0) this.drawSelected(shown.selected);
-    context.restore();
+    this.within(RULER, height, () => this.drawSteps(RULER, height));
+    this.within(pane, height, () => {
+      this.drawLabels(labels.filter((label) => !label.pinned));
+      if (shown.stretches) this.drawStretches(shown.stretches);
+      this.drawCounters();
+      this.drawHeadings(false);
+      if (shown.path) this.drawPath();
+    });
+    this.within(RULER, pane, () => {
+      this.drawLabels(labels.filter((label) => label.pinned));
+      if (shown.stretches) this.drawStretches(shown.stretches);
+      this.drawHeadings(true);
+      context.fillStyle = this.look.dim;
+      context.fillRect(0, pane - 3, width, 1);
+    });
+    this.within(RULER, height, () => {
+      this.drawArrows(shown.arrows);
+      this.drawArrows(shown.hinted);
+      if (shown.selected >= 0) this.drawSelected(shown.selected);
+    });
     this.drawRuler();
     if (shown.range) this.drawRange(shown.range);
+    this.drawMarks(shown.marks.all);
     if (shown.cursor !== null) this.drawCursor(shown.cursor);
+  }
+
+  /** Draw between two heights alone. @param {number} top @param {number} bottom @param {() => void} draw */
+  within(top, bottom, draw) {
+    if (bottom <= top) return;
+    const { context } = this;
+    context.save();
+    context.beginPath();
+    context.rect(0, top, this.width, bottom - top);
+    context.clip();
+    draw();
+    context.restore();
+  }
+
+  /** The reader's marks: a line over all rows, the number and the note in the ruler. @param {import("./marks.js").Mark[]} marks */
+  drawMarks(marks) {
+    const { context, look, height, width } = this;
+    marks.forEach(({ time, note }, i) => {
+      const x = Math.round(this.x(time));
+      if (x < 0 || x > width) return;
+      context.fillStyle = look.mark;
+      context.fillRect(x, 0, 1, height);
+      context.font = HEADING_FONT;
+      const next = marks.reduce((least, other) => (other.time > time ? Math.min(least, this.x(other.time)) : least), width);
+      const text = `${i + 1} ${note}`.trimEnd();
+      const room = Math.min(context.measureText(text).width + 8, Math.max(16, next - x));
+      context.fillRect(x, RULER - 15, room, 14);
+      context.fillStyle = look.dark ? "#000" : "#fff";
+      this.write(text, x + 4, RULER - 8, room - 6);
+    });
   }
 
   /** What is measured: its edges, and its length on the ruler. @param {[number, number]} range */
@@ -102,10 +142,10 @@ export class Overlay {
     context.fillStyle = look.dim;
     context.fillRect(x, RULER, 1, height - RULER);
     this.drawBox(exactly(time, seen.t1 - seen.t0), x, RULER - 8);
-    for (const placed of visible(layout.counters, seen.y, seen.y + height)) {
+    for (const placed of visible(layout, layout.counters, seen, height - RULER)) {
       const curve = timeline.counters[placed.counter];
       const point = lowerBound(curve.times, 0, curve.times.length, time + 1) - 1;
-      if (point >= 0) this.drawBox(amount(curve.values[point], curve.unit), x, this.y(placed.top + HEADING) + 8);
+      if (point >= 0) this.drawBox(amount(curve.values[point], curve.unit), x, this.y(placed) + HEADING + 8);
     }
   }
 
@@ -137,38 +177,37 @@ export class Overlay {
 
   /** @param {import("./raster.js").Label[]} labels */
   drawLabels(labels) {
-    const { context, look } = this;
+    const { context, look, layout, timeline } = this;
     context.font = EVENTS;
+    const two = layout.row >= 2 * TEXT_LINE;
     for (const dim of [false, true]) {
       context.fillStyle = dim ? look.dim : "#fff";
       for (const label of labels) {
         if (label.dim !== dim) continue;
-        this.write(this.timeline.label(label.event), label.x + 3, label.y + ROW / 2, label.width - 6);
+        const [x, y, room] = [label.x + 3, label.y + (two ? TEXT_LINE / 2 + 1 : layout.row / 2), label.width - 6];
+        this.write(timeline.label(label.event), x, y, room);
+        if (two) this.write(duration(timeline.end[label.event] - timeline.start[label.event]), x, y + TEXT_LINE - 2, room);
       }
     }
   }
 
-  drawHeadings() {
-    const { context, timeline, look, seen } = this;
-    context.font = HEADINGS;
-    for (const placed of visible(this.layout.bands, seen.y, seen.y + this.height)) {
-      const band = timeline.bands[placed.band];
-      const source = band.source ? `${band.source}, ` : "";
-      const what = { frames: "Python frames of ", labels: "annotations on " }[band.side] ?? "";
-      const count = band.events.toLocaleString("en");
-      this.heading(`${placed.folded ? "▸" : "▾"} ${what}${source}${band.label} (${count})`, placed.top);
+  /** @param {boolean} pinned */
+  drawHeadings(pinned) {
+    const { context, timeline, layout, look, seen } = this;
+    context.font = HEADING_FONT;
+    for (const placed of visible(layout, layout.bands, seen, this.height - RULER)) {
+      if (placed.pinned === pinned) this.heading(headingOf(timeline, placed), this.y(placed));
     }
-    for (const placed of visible(this.layout.counters, seen.y, seen.y + this.height)) {
+    for (const placed of pinned ? [] : visible(layout, layout.counters, seen, this.height - RULER)) {
       const curve = timeline.counters[placed.counter];
-      this.heading(`${curve.label}, at most ${amount(curve.highest, curve.unit)}`, placed.top);
+      this.heading(`${curve.label}, at most ${amount(curve.highest, curve.unit)}`, this.y(placed));
     }
     context.fillStyle = look.text;
   }
 
-  /** @param {string} text @param {number} top */
-  heading(text, top) {
+  /** @param {string} text @param {number} y */
+  heading(text, y) {
     const { context, look } = this;
-    const y = this.y(top);
     context.fillStyle = look.backdrop;
     context.fillRect(0, y, context.measureText(text).width + 10, HEADING);
     context.fillStyle = look.text;
@@ -201,10 +240,10 @@ export class Overlay {
   }
 
   drawCounters() {
-    const { context, colours, timeline, seen } = this;
-    for (const placed of visible(this.layout.counters, seen.y, seen.y + this.height)) {
+    const { context, colours, layout, timeline, seen } = this;
+    for (const placed of visible(layout, layout.counters, seen, this.height - RULER)) {
       const curve = timeline.counters[placed.counter];
-      const bottom = this.y(placed.top + placed.height);
+      const bottom = this.y(placed) + placed.height;
       const scale = curve.highest ? CURVE / curve.highest : 0;
       context.fillStyle = colours.css(1);
       context.globalAlpha = 0.75;
@@ -221,6 +260,12 @@ export class Overlay {
       context.lineTo(right, bottom);
       context.fill();
       context.globalAlpha = 1;
+      const peak = curve.values.indexOf(curve.highest);
+      const x = this.x(curve.times[peak]);
+      if (!(x >= 0 && x <= this.width)) continue;
+      context.fillStyle = this.look.path; // where it is highest
+      context.fillRect(x - 3, bottom - CURVE, 7, 2);
+      context.fillRect(x, bottom - CURVE, 1, 6);
     }
   }
 
@@ -246,15 +291,16 @@ export class Overlay {
     context.stroke();
   }
 
-  /** Just below the heading of an event's band. @param {number} event */
+  /** Just below the heading of an event's band; NaN where that is hidden. @param {number} event */
   middleOfBand(event) {
-    const { timeline, layout } = this;
-    return this.y(layout.bands[timeline.bandOf(timeline.rowOf(event))].top + HEADING - 1);
+    const placed = this.layout.of[this.timeline.bandOf(this.timeline.rowOf(event))];
+    return placed ? this.y(placed) + HEADING - 1 : NaN;
   }
 
-  /** The middle of an event's row; NaN where it is folded. @param {number} event */
+  /** The middle of an event's row; NaN where it is folded or hidden. @param {number} event */
   middleOfRow(event) {
-    return this.y(this.layout.rowTop[this.timeline.rowOf(event)] + ROW / 2);
+    const { timeline, layout, seen } = this;
+    return Math.round(rowInView(timeline, layout, timeline.rowOf(event), seen)) + layout.row / 2;
   }
 
   /** @param {[number, number][]} arrows */
@@ -287,17 +333,19 @@ export class Overlay {
 
   /** @param {number} event */
   drawSelected(event) {
-    const { context, look, timeline } = this;
+    const { context, look, timeline, layout } = this;
     const middle = this.middleOfRow(event);
-    if (Number.isNaN(middle)) return;
+    const placed = layout.of[timeline.bandOf(timeline.rowOf(event))];
+    if (Number.isNaN(middle) || (!placed?.pinned && middle < RULER + layout.pane)) return;
+    const height = layout.row;
     const left = Math.max(-4, this.x(timeline.start[event]));
     const right = Math.min(this.width + 4, Math.max(this.x(timeline.end[event]), left + 2));
     context.strokeStyle = look.dark ? "#000" : "#fff";
     context.lineWidth = 4;
-    context.strokeRect(left, middle - ROW / 2, right - left, ROW - 1);
+    context.strokeRect(left, middle - height / 2, right - left, height - 1);
     context.strokeStyle = look.selected;
     context.lineWidth = 2;
-    context.strokeRect(left, middle - ROW / 2, right - left, ROW - 1);
+    context.strokeRect(left, middle - height / 2, right - left, height - 1);
   }
 
   drawRuler() {
@@ -326,39 +374,7 @@ export class Overlay {
   }
 }
 
-/** A time, to a thousandth of the length in view. @param {number} time @param {number} seen */
-function exactly(time, seen) {
-  const [scale, unit] = unitOf(Math.abs(time));
-  const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(seen / 1000 / scale))));
-  return `${(time / scale).toFixed(digits)} ${unit}`;
-}
-
-/** @param {number} ns @returns {[number, string]} */
-function unitOf(ns) {
-  return ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : ns >= 1e3 ? [1e3, "us"] : [1, "ns"];
-}
-
 /** @param {number} value @param {string} unit */
 function amount(value, unit) {
   return unit === "B" ? sizeText(value) : value.toLocaleString("en");
-}
-
-/**
- * Round times within a stretch, and how they are written.
- * @param {number} t0
- * @param {number} t1
- * @param {number} most about how many
- */
-export function ticks(t0, t1, most) {
-  const raw = (t1 - t0) / Math.max(1, most);
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = power * ([1, 2, 5, 10].find((one) => one * power >= raw) ?? 10);
-  const largest = Math.max(Math.abs(t0), Math.abs(t1));
-  const [scale, unit] = unitOf(largest);
-  const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
-  const found = [];
-  for (let i = Math.ceil(t0 / step); i * step <= t1; i++) {
-    found.push({ time: i * step, text: `${((i * step) / scale).toFixed(digits)} ${unit}` });
-  }
-  return found;
 }

@@ -2,8 +2,9 @@
 // Mouse and touch: a drag measures a stretch of time (with Shift it moves the view), the wheel scrolls and zooms, a click
 // selects, the event under the pointer says its name. On a touch screen one finger moves along, two zoom and scroll.
 
-import { duration } from "./amounts.js";
-import { RULER } from "./overlay.js";
+import { RULER } from "./layout.js";
+import { followHeading } from "./rowlist.js";
+import { glance } from "./selection.js";
 
 const STILL = 3;
 
@@ -88,11 +89,15 @@ export function followPointer(stage) {
     const still = !begun?.moved;
     stage.cursor = event.pointerType === "mouse" ? stage.timeAt(here.x) : null;
     stage.request();
+    followHeading(stage, still && event.pointerType === "mouse" ? stage.headingUnder(here.y) : -1);
     const under = still ? stage.eventUnder(here.x, here.y) : -1;
     tip.hidden = under < 0;
+    stage.point(under);
     if (under < 0) return;
-    const { timeline } = stage;
-    tip.textContent = `${timeline.label(under).slice(0, 300)}: ${duration(timeline.end[under] - timeline.start[under])}`;
+    if (tip.dataset.of !== String(under)) {
+      tip.dataset.of = String(under);
+      tip.textContent = glance(stage.timeline, under);
+    }
     tip.style.left = `${Math.max(0, Math.min(here.x + 12, stage.width - tip.offsetWidth - 4))}px`;
     tip.style.top = `${Math.max(0, Math.min(here.y + 16, stage.height - tip.offsetHeight - 4))}px`;
   };
@@ -107,7 +112,7 @@ export function followPointer(stage) {
   /** @param {Point} here */
   const click = (here) => {
     const heading = stage.headingUnder(here.y);
-    if (heading >= 0) return stage.fold(heading, !stage.folded.has(heading));
+    if (heading >= 0) return stage.fold(heading, !stage.arrangement.folded.has(heading));
     stage.range = null;
     const step = here.y < RULER ? stage.timeline.steps.find((one) => inside(stage.timeAt(here.x), one)) : undefined;
     if (step) stage.measure([step.start, step.end]);
@@ -121,6 +126,8 @@ export function followPointer(stage) {
   view.addEventListener("pointerleave", () => {
     tip.hidden = true;
     stage.cursor = null;
+    stage.point(-1);
+    followHeading(stage, -1);
     stage.request();
   });
   view.addEventListener("dblclick", () => stage.selected >= 0 && stage.fit());

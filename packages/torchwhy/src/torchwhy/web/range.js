@@ -7,6 +7,7 @@ import { button, element } from "./dom.js";
 import { traceOf } from "./excerpt.js";
 import { flameOf } from "./flame.js";
 import { measured } from "./measure.js";
+import { hasModules, modulesOf } from "./modules.js";
 
 const MOST = 8;
 
@@ -28,6 +29,9 @@ export function describeRange(stage) {
       stage.changed();
     }),
     button("flame graph", "Draw who calls whom in this stretch", () => stage.flame.replaceChildren(...flameOf(stage, range))),
+    ...(hasModules(timeline)
+      ? [button("modules", "List the modules called in this stretch", () => stage.flame.replaceChildren(...modulesOf(stage, range)))]
+      : []),
     button("copy", "Copy these numbers as Markdown", () => copied(stage, markdown(stage, range, found))),
     button("save", "Save this stretch as a small trace", () => {
       download(`stretch-${Math.round(range[0] / 1000)}us.json`, traceOf(timeline, range));
@@ -48,7 +52,7 @@ export function describeRange(stage) {
 /** @param {Stage} stage @param {import("./measure.js").Measured} found */
 function busyTable({ timeline }, { bands, length }) {
   const rows = bands.map(({ band, busy, events }) => [
-    labelOf(timeline, band),
+    timeline.bandLabel(band),
     duration(busy),
     percent(busy / length),
     duration(length - busy),
@@ -84,13 +88,6 @@ function sidesOf(found) {
   return sides.filter(([, shares]) => shares.length);
 }
 
-/** @param {import("./timeline.js").Timeline} timeline @param {number} number */
-export function labelOf(timeline, number) {
-  const band = timeline.bands[number];
-  const what = { frames: "Python frames of ", labels: "annotations on " }[band.side] ?? "";
-  return `${band.source ? `${band.source}, ` : ""}${what}${band.label}`;
-}
-
 /**
  * @param {string[]} headings
  * @param {(string | HTMLElement)[][]} rows
@@ -112,7 +109,7 @@ function markdown({ timeline }, range, found) {
   const lines = [`**${duration(found.length)}**, from ${duration(range[0])} to ${duration(range[1])} of the trace`, ""];
   lines.push("| thread or stream | busy | share | events |", "|---|---|---|---|");
   for (const { band, busy, events } of found.bands) {
-    lines.push(`| ${cell(labelOf(timeline, band))} | ${duration(busy)} | ${percent(busy / found.length)} | ${events} |`);
+    lines.push(`| ${cell(timeline.bandLabel(band))} | ${duration(busy)} | ${percent(busy / found.length)} | ${events} |`);
   }
   for (const [title, shares] of sidesOf(found)) {
     lines.push("", `| ${title} | time | share | calls |`, "|---|---|---|---|");

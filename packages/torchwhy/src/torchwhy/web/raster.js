@@ -1,7 +1,7 @@
 // @ts-check
 // Rows of events as pixels. What is drawn grows with the pixels, not with the events.
 
-import { HEADING, ROW, visible } from "./layout.js";
+import { HEADING, placeInView, visible } from "./layout.js";
 import { gallop, lowerBound } from "./sorted.js";
 
 /** Narrower events of a row share a pixel. */
@@ -11,7 +11,7 @@ const NAMED = 40;
 
 /** What is seen: [t0, t1) in nanoseconds, and `y`, pixels from the top of all. @typedef {{t0: number, t1: number, y: number}} Seen */
 
-/** @typedef {{x: number, width: number, y: number, event: number, dim: boolean}} Label */
+/** @typedef {{x: number, width: number, y: number, event: number, dim: boolean, pinned: boolean}} Label */
 
 /**
  * Which events stand out; `before` has how many do before each event.
@@ -34,6 +34,23 @@ export function emphasis(count, stands) {
 }
 
 /**
+ * The same by name, without a call for each event: a search asks at every key.
+ * @param {{count: number, name: Uint32Array, kind: Uint8Array}} timeline
+ * @param {Uint8Array} chosen 1 for each name that stands out
+ * @param {number} only the kind of events that do; 0 for all
+ * @returns {Emphasis}
+ */
+export function emphasisOfNames({ count, name, kind }, chosen, only) {
+  const before = new Uint32Array(count + 1);
+  let found = 0;
+  for (let i = 0; i < count; i++) {
+    if (!only || kind[i] === only) found += chosen[name[i]];
+    before[i + 1] = found;
+  }
+  return { before, count: found };
+}
+
+/**
  * Paint all visible rows.
  * @param {Uint32Array} pixels width times height device pixels, filled with the background
  * @param {number} width
@@ -50,20 +67,19 @@ export function emphasis(count, stands) {
 export function paintRows(pixels, width, height, ceiling, timeline, layout, seen, colours, lit, ratio = 1) {
   /** @type {Label[]} */
   const labels = [];
-  const shift = ceiling - seen.y;
-  const free = Math.round(ceiling * ratio);
-  for (const placed of visible(layout.bands, seen.y, seen.y + height / ratio - ceiling)) {
+  for (const placed of visible(layout, layout.bands, seen, height / ratio - ceiling)) {
     if (placed.folded) continue;
     const band = timeline.bands[placed.band];
+    const first = placeInView(layout, placed, seen, ceiling) + HEADING;
+    const free = Math.round((ceiling + (placed.pinned ? 0 : layout.pane)) * ratio);
     for (let row = 0; row < band.rows; row++) {
-      const y = Math.round(placed.top + HEADING + row * ROW + shift);
+      const y = Math.round(first + row * layout.row);
       const top = Math.max(free, Math.round(y * ratio));
-      const bottom = Math.min(height, Math.round((y + ROW - 1) * ratio));
+      const bottom = Math.min(height, Math.round((y + layout.row - 1) * ratio));
       if (y * ratio >= height) break;
-      if (bottom > top) {
-        const wide = paintRow(pixels, width, top, bottom, timeline, band.firstRow + row, seen, colours, lit, NAMED * ratio);
-        for (const one of wide) labels.push({ ...one, x: one.x / ratio, width: one.width / ratio, y });
-      }
+      if (bottom <= top) continue;
+      const wide = paintRow(pixels, width, top, bottom, timeline, band.firstRow + row, seen, colours, lit, NAMED * ratio);
+      for (const one of wide) labels.push({ ...one, x: one.x / ratio, width: one.width / ratio, y, pinned: placed.pinned });
     }
   }
   return labels;

@@ -3,6 +3,7 @@
 
 import { counted } from "./amounts.js";
 import { button, element } from "./dom.js";
+import { emphasisOfNames } from "./raster.js";
 import { KIND_PLURALS } from "./timeline.js";
 
 /**
@@ -75,22 +76,24 @@ export class Search {
       this.count.textContent = "not a regular expression";
       return;
     }
-    if (!text && !this.kind.value) return stage.emphasise(null);
+    if (!this.isOn()) return stage.emphasise(null);
     const found = Uint8Array.from(timeline.names, (name, i) =>
       Number(matches(name) || (timeline.shortNames[i] !== "" && matches(timeline.shortNames[i]))),
     );
     this.names = found.reduce((sum, one) => sum + one, 0);
-    const { name, kind } = timeline;
-    const only = Number(this.kind.value);
-    if (only) stage.emphasise((event) => found[name[event]] === 1 && kind[event] === only);
-    else stage.emphasise((event) => found[name[event]] === 1);
+    stage.light(emphasisOfNames(timeline, found, Number(this.kind.value)));
+  }
+
+  /** Whether there is anything to find. */
+  isOn() {
+    return this.input.value !== "" || this.kind.value !== "";
   }
 
   /** Write how many there are, and which is selected: "3/12". */
   tell() {
     const { lit, selected } = this.stage;
     if (this.input.getAttribute("aria-invalid") === "true") return;
-    if (!(this.input.value || this.kind.value) || !lit) this.count.textContent = "";
+    if (!this.isOn() || !lit) this.count.textContent = "";
     else {
       const isOne = selected >= 0 && lit.before[selected + 1] > lit.before[selected];
       this.count.textContent = lit.count ? `${isOne ? `${this.stage.placeOf(selected)}/` : ""}${lit.count}` : "none found";

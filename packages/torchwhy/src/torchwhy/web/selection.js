@@ -3,6 +3,7 @@
 
 import { counted, duration, percent } from "./amounts.js";
 import { button, element } from "./dom.js";
+import { describeFound } from "./found.js";
 import { coveredBefore } from "./measure.js";
 import { describeRange } from "./range.js";
 import { targetOf, showTarget } from "./show.js";
@@ -10,23 +11,29 @@ import { lowerBound } from "./sorted.js";
 import { KIND_NAMES } from "./timeline.js";
 
 const MOST_WORK = 12;
+const OPERATOR = 1;
 /** Frames of the program itself: no library's, nothing built in. */
 const OWN_CODE = /^(?!.*(?:site-packages|dist-packages|lib\/python|^torch\/|^<)).*\.py\(\d+\)/;
 
-/** Milliseconds that a range stays as it is before it is measured. */
+/** Milliseconds that a range or a search stays as it is before it is summed up. */
 const SETTLED = 120;
 
-/** @param {import("./stage.js").Stage} stage */
-export function followSelection(stage) {
-  /** @type {number | [number, number]} */
+/**
+ * @param {import("./stage.js").Stage} stage
+ * @param {import("./search.js").Search} search
+ */
+export function followSelection(stage, search) {
+  /** @type {number | [number, number] | import("./raster.js").Emphasis | null} */
   let shown = -2;
   let timer = 0;
   const follow = () => {
-    const wanted = stage.range ?? stage.selected;
+    const wanted = stage.range ?? (stage.selected < 0 && search.isOn() ? stage.lit : stage.selected);
     if (wanted === shown) return;
     shown = wanted;
     clearTimeout(timer);
+    const found = stage.selected < 0 && search.isOn();
     if (stage.range) timer = window.setTimeout(() => stage.panel.replaceChildren(...describeRange(stage)), SETTLED);
+    else if (found) timer = window.setTimeout(() => stage.panel.replaceChildren(...describeFound(stage)), SETTLED);
     else {
       stage.panel.replaceChildren(...(stage.selected < 0 ? [hint()] : describe(stage, stage.selected)));
       if (stage.selected >= 0) stage.say(sentence(stage.timeline, stage.selected));
@@ -37,8 +44,29 @@ export function followSelection(stage) {
 }
 
 function hint() {
-  const text = "Drag to measure a stretch of time; click an event to read about it. The key ? lists all keys.";
+  const text = "Drag to measure a stretch of time; click an event to read about it; Ctrl and the wheel zoom. The key ? lists all keys.";
   return element("p", { class: "note" }, text);
+}
+
+/**
+ * What a pointer over an event tells, in lines.
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {number} event
+ */
+export function glance(timeline, event) {
+  const row = timeline.rowOf(event);
+  const number = timeline.bandOf(row);
+  const length = timeline.end[event] - timeline.start[event];
+  const what = KIND_NAMES[/** @type {keyof typeof KIND_NAMES} */ (timeline.kind[event])];
+  const category = timeline.category[timeline.name[event]];
+  const lines = [
+    `${timeline.label(event).slice(0, 300)}: ${duration(length)}${insideText(timeline, row, event)}`,
+    `${what}${category && `, ${category}`}, on ${timeline.bandLabel(number)}`,
+    ...timeline.argumentsOf(event).slice(0, 3).map(([label, value]) => `${label}: ${value.slice(0, 120)}`),
+  ];
+  const origin = originOf(timeline, event).map((one) => timeline.label(one).slice(0, 120));
+  if (origin.length) lines.push(`work of ${origin.join(" ← ")}`);
+  return lines.join("\n");
 }
 
 /**
@@ -80,6 +108,8 @@ function describe(stage, event) {
   add(KIND_NAMES[/** @type {keyof typeof KIND_NAMES} */ (timeline.kind[event])], element("code", {}, timeline.text(event)));
   const origin = originOf(timeline, event).flatMap((other, i) => (i ? [" ← ", link(other)] : [link(other)]));
   if (origin.length) add("work of", ...origin);
+  const operator = originOf(timeline, event).find((one) => timeline.kind[one] === OPERATOR);
+  for (const [label, value] of operator === undefined ? [] : timeline.argumentsOf(operator)) add(`its ${label}`, value);
   add("on", band.source ? `${band.source}, ${band.label}` : band.label);
   const [windowStart] = stage.window;
   const inWindow = windowStart ? `, ${moment(start[event] - windowStart)} of the window` : "";
@@ -88,9 +118,9 @@ function describe(stage, event) {
   for (const [label, value] of timeline.argumentsOf(event)) add(label, value);
   const step = timeline.steps.find((one) => start[event] >= one.start && start[event] < one.end);
   if (step) add("in", step.name);
-  const same = alike(timeline, event);
+  const same = timeline.totalsOf(timeline.name[event]);
   const all = button(
-    `${counted(same.count, "event")} of this name, ${duration(same.total)} together`,
+    `${counted(same.count, "event")} of this name, ${duration(same.time)} together`,
     "Show all events of this name",
     () => stage.emphasise((one) => timeline.name[one] === timeline.name[event]),
   );
@@ -129,7 +159,7 @@ function originOf(timeline, event) {
   const launch = timeline.launchOf(event);
   if (launch < 0) return [];
   const calls = timeline.around(launch, timeline.bands[timeline.bandOf(timeline.rowOf(launch))]);
-  const operator = calls.find((call) => timeline.kind[call] === 1);
+  const operator = calls.find((call) => timeline.kind[call] === OPERATOR);
   const stack = timeline.stack(launch);
   const module = stack.find((frame) => timeline.text(frame).startsWith("nn.Module: "));
   const line = stack.find((frame) => OWN_CODE.test(timeline.text(frame)));
@@ -154,19 +184,6 @@ function insideText(timeline, row, event) {
   const { start, end } = timeline;
   const inside = coveredBefore(timeline, row + 1, end[event]) - coveredBefore(timeline, row + 1, start[event]);
   return inside > 0 ? `, ${percent(inside / (end[event] - start[event]))} of it in calls` : "";
-}
-
-/** @param {import("./timeline.js").Timeline} timeline @param {number} event */
-function alike({ name, start, end, count: events }, event) {
-  let count = 0;
-  let total = 0;
-  for (let i = 0; i < events; i++) {
-    if (name[i] === name[event]) {
-      count++;
-      total += end[i] - start[i];
-    }
-  }
-  return { count, total };
 }
 
 /** @param {import("./timeline.js").Finding} finding @param {number} event */

@@ -51,7 +51,7 @@ export function targetOf(timeline, what) {
   }
   if (kind === "rank") {
     const band = timeline.bands.findIndex((candidate) => candidate.source === `rank ${value}`);
-    return band >= 0 ? { band, says: `rank ${value}` } : null;
+    return band < 0 ? null : { band, events: eventsOfSource(timeline, `rank ${value}`), says: `rank ${value}` };
   }
   return null;
 }
@@ -73,6 +73,15 @@ function eventsNamed(timeline, text) {
   return found;
 }
 
+/** What the devices of a rank do. @param {import("./timeline.js").Timeline} timeline @param {string} source */
+function eventsOfSource({ bands, rowBegins }, source) {
+  return bands.flatMap((band) => {
+    if (band.source !== source || band.side !== "device") return [];
+    const [first, last] = [rowBegins[band.firstRow], rowBegins[band.firstRow + band.rows]];
+    return Array.from({ length: last - first }, (_, i) => first + i);
+  });
+}
+
 /**
  * @param {import("./stage.js").Stage} stage
  * @param {Target} target
@@ -89,9 +98,9 @@ export function showTarget(stage, target) {
   const around = extent(timeline, stage.stretches, events);
   const look = around && target.look ? [Math.min(around[0], target.look[0]), Math.max(around[1], target.look[1])] : around;
   if (look) stage.lookAt(look[0], look[1]);
-  if (longest >= 0) stage.scrollToEvent(longest);
-  if (target.band !== undefined) stage.scrollTo(stage.layout.bands[target.band].top);
-  stage.select(longest);
+  if (target.band !== undefined) stage.scrollTo(stage.layout.of[target.band]?.top ?? 0);
+  else if (longest >= 0) stage.scrollToEvent(longest);
+  stage.select(target.band === undefined ? longest : -1);
   stage.say(`Shown: ${target.says}`);
 }
 

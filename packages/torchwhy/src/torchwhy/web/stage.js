@@ -1,15 +1,18 @@
 // @ts-check
 // One timeline on the screen: what part of it is seen, what is selected and emphasised, and drawing it.
-// Walking from event to event is in walk.js, what stands beside it in panel.js.
+// Walking from event to event is in walk.js, what stands above it in tools.js, beside it in selection.js and range.js.
 
+import { Arrangement } from "./arrangement.js";
 import { Colours } from "./colours.js";
-import { button, checkbox, element } from "./dom.js";
-import { GAP, HEADING, ROW, layoutOf } from "./layout.js";
+import { element } from "./dom.js";
+import { HEADING, RULER, layoutOf, placeInView } from "./layout.js";
 import { legendOf } from "./legend.js";
+import { Marks } from "./marks.js";
 import { Minimap } from "./minimap.js";
-import { Overlay, RULER } from "./overlay.js";
+import { Overlay } from "./overlay.js";
 import { emphasis, paintRows } from "./raster.js";
 import { isDark } from "./theme.js";
+import { addTools } from "./tools.js";
 import { neighbour, nextLit, placeOf } from "./walk.js";
 
 const MARGIN = 0.02;
@@ -43,14 +46,17 @@ export class Stage {
     this.stretches = null;
     /** @type {[number, number][]} */
     this.arrows = [];
+    /** Likewise of the event under the pointer. @type {[number, number][]} */
+    this.hinted = [];
+    this.pointed = -1;
+    /** The last answer of `placeOf`. @type {{event: number, lit: import("./raster.js").Emphasis | null, place: number} | null} */
+    this.placed = null;
     this.allArrows = false;
     /** @type {"kind" | "name"} */
     this.colouring = "kind";
     this.path = false;
-    const many = new Set(timeline.bands.map((band) => band.source)).size > 1;
-    const shut = (/** @type {string} */ side) => side === "frames" || (many && side !== "device"); // of ranks their devices
-    this.folded = new Set(timeline.bands.flatMap((band, i) => (shut(band.side) ? [i] : [])));
-    this.layout = layoutOf(timeline, this.folded);
+    this.arrangement = new Arrangement(timeline);
+    this.layout = layoutOf(timeline, this.arrangement);
     /** Called when another part is seen, another event is selected, or others are emphasised. @type {Set<() => void>} */
     this.watchers = new Set();
     this.frame = 0;
@@ -61,75 +67,39 @@ export class Stage {
     this.canvas = element("canvas");
     this.above = element("canvas");
     this.tip = element("div", { class: "tip" });
+    /** Buttons at the heading under the pointer; the list of rows has them too. */
+    this.rowTools = element("div", { class: "row-tools", "aria-hidden": "true" });
+    this.rowTools.hidden = true;
+    this.rowTools.addEventListener("pointerdown", (event) => event.stopPropagation());
     this.view = element(
       "div",
       { class: "view", tabindex: "0", role: "application", "aria-label": `Timeline${name && ` of ${name}`}` },
       this.canvas,
       this.above,
       this.tip,
+      this.rowTools,
     );
     const map = element("canvas", { class: "minimap", "aria-hidden": "true" });
     const notes = timeline.notes.map((text) => element("p", { class: "note" }, text));
     this.legend = element("ul", { class: "legend", "aria-label": "Colours" });
-    this.panel = element("div", { class: "selected", tabindex: "0", role: "region", "aria-label": "What is selected" });
+    this.panel = element("div", { class: "selected", tabindex: "0", role: "region", "aria-label": `What is selected${name && ` in ${name}`}` });
     this.speech = element("p", { class: "speech", "aria-live": "polite" });
     const drawing = element("div", { class: "drawing" }, map, this.view, this.legend);
     /** What is shown of the page, in a line. */
     this.bar = element("div", { class: "shown" });
     /** Who calls whom in a stretch of time, where that was asked for. */
     this.flame = element("div");
+    this.marks = new Marks(this);
     place.classList.add("stage");
-    place.replaceChildren(this.bar, this.tools, ...notes, drawing, this.panel, this.flame, this.speech);
+    place.replaceChildren(this.bar, this.tools, ...notes, drawing, this.panel, this.marks.element, this.flame, this.speech);
     this.pixels = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
     this.strokes = /** @type {CanvasRenderingContext2D} */ (this.above.getContext("2d"));
     this.minimap = new Minimap(map, timeline, (t0, t1) => this.look(t0, t1), () => this.seen);
-    this.addTools();
+    addTools(this);
     this.place();
     this.fit();
     this.resize();
     new ResizeObserver(() => this.resize()).observe(this.view);
-  }
-
-  addTools() {
-    const { timeline } = this;
-    const zoom = element(
-      "span",
-      {},
-      button("−", "Zoom out (S)", () => this.zoom(1.5)),
-      button("+", "Zoom in (W)", () => this.zoom(1 / 1.5)),
-      button("fit", "Show the whole window (F)", () => this.fit()),
-    );
-    const colours = element("select", { "aria-label": "Colours" });
-    for (const [value, text] of [["kind", "colours by kind"], ["name", "colours by name"]]) {
-      colours.append(element("option", { value }, text));
-    }
-    colours.addEventListener("change", () => {
-      this.colouring = colours.value === "name" ? "name" : "kind";
-      this.recolour();
-    });
-    const full = button("full screen", "Full screen", () => this.element.requestFullscreen?.());
-    this.tools.append(zoom, full, colours);
-    if (timeline.bands.some((band) => band.side === "frames")) {
-      this.framesBox = checkbox("Python frames", false, (checked) => this.foldFrames(!checked));
-      this.tools.append(this.framesBox);
-    }
-    if (timeline.work.length) {
-      this.tools.append(
-        checkbox("launches", false, (checked) => {
-          this.allArrows = checked;
-          this.chooseArrows();
-          this.request();
-        }),
-      );
-    }
-    if (timeline.path.start.length) {
-      this.tools.append(
-        checkbox("critical path", false, (checked) => {
-          this.path = checked;
-          this.request();
-        }),
-      );
-    }
   }
 
   /** Say a sentence to those who hear the page. @param {string} text */
@@ -175,9 +145,10 @@ export class Stage {
     this.look(t0 + (t1 - t0) * share, t1 + (t1 - t0) * share);
   }
 
-  /** Show the selected event, or without one, the window. */
+  /** Show what is measured, or the selected event, or the window. */
   fit() {
-    if (this.selected >= 0) {
+    if (this.range) this.lookAt(...this.range);
+    else if (this.selected >= 0) {
       const { start, end } = this.timeline;
       const length = end[this.selected] - start[this.selected];
       this.look(start[this.selected] - length / 2, end[this.selected] + length / 2);
@@ -189,7 +160,7 @@ export class Stage {
 
   /** @param {number} y @returns {boolean} whether there was anything to scroll */
   scrollTo(y) {
-    const most = Math.max(0, this.layout.height - (this.height - RULER));
+    const most = Math.max(0, this.layout.height - this.room());
     const next = Math.min(Math.max(0, y), most);
     if (next === this.seen.y) return false;
     this.seen.y = next;
@@ -197,38 +168,49 @@ export class Stage {
     return true;
   }
 
-  /** Scroll an event into view; unfold its band if need be. @param {number} event */
+  /** Pixels of the view in which rows scroll. */
+  room() {
+    return Math.max(0, this.height - RULER - this.layout.pane);
+  }
+
+  /** Scroll an event into view; unfold its band if need be, and show it where it is hidden. @param {number} event */
   scrollToEvent(event) {
     const row = this.timeline.rowOf(event);
     const band = this.timeline.bandOf(row);
-    if (this.folded.has(band)) this.fold(band, false);
-    const top = this.layout.rowTop[row];
-    const room = this.height - RULER;
-    if (top - HEADING < this.seen.y || top + ROW > this.seen.y + room) this.scrollTo(top - room / 2);
+    if (!this.layout.of[band]) this.arrange(({ hidden }) => hidden.delete(band));
+    if (!this.layout.of[band]) this.arrange((arrangement) => (arrangement.onlyLit = false));
+    const placed = /** @type {import("./layout.js").PlacedBand} */ (this.layout.of[band]);
+    if (placed.folded) this.fold(band, false);
+    if (placed.pinned) return;
+    const top = placed.top + HEADING + (row - this.timeline.bands[band].firstRow) * this.layout.row;
+    const room = this.room();
+    if (top - HEADING < this.seen.y || top + this.layout.row > this.seen.y + room) this.scrollTo(top - room / 2);
+  }
+
+  /** Arrange the bands anew. @param {(arrangement: Arrangement) => void} change */
+  arrange(change) {
+    change(this.arrangement);
+    this.place();
+    this.scrollTo(this.seen.y);
+    this.changed();
   }
 
   /** @param {number} band @param {boolean} shut */
   fold(band, shut) {
-    if (shut) this.folded.add(band);
-    else this.folded.delete(band);
-    this.place();
-    const box = this.framesBox?.querySelector("input");
-    if (box) box.checked = !this.timeline.bands.some((one, i) => one.side === "frames" && this.folded.has(i));
-    this.scrollTo(this.seen.y);
-    this.request();
+    this.arrange(({ folded }) => (shut ? folded.add(band) : folded.delete(band)));
   }
 
   /** @param {boolean} shut */
   foldFrames(shut) {
-    this.timeline.bands.forEach((band, i) => {
-      if (band.side === "frames") this.fold(i, shut);
-    });
+    this.arrange(({ folded }) =>
+      this.timeline.bands.forEach((band, i) => band.side === "frames" && (shut ? folded.add(i) : folded.delete(i))),
+    );
   }
 
   /** Lay the bands out again. */
   place() {
-    this.layout = layoutOf(this.timeline, this.folded);
-    this.view.style.maxHeight = `${this.layout.height + RULER + 2}px`;
+    this.layout = layoutOf(this.timeline, this.arrangement, this.lit);
+    this.view.style.maxHeight = `${this.layout.pane + this.layout.height + RULER + 2}px`;
   }
 
   // What is selected and emphasised
@@ -270,6 +252,18 @@ export class Stage {
     }
   }
 
+  /** Draw the arrows of the event under the pointer; -1 for none. @param {number} event */
+  point(event) {
+    if (event === this.pointed) return;
+    this.pointed = event;
+    const { timeline } = this;
+    const launch = event < 0 ? -1 : timeline.launchOf(event);
+    const works = event < 0 ? [] : timeline.worksOf(event);
+    this.hinted = works.map((work) => /** @type {[number, number]} */ ([event, work]));
+    if (launch >= 0) this.hinted.push([launch, event]);
+    this.request();
+  }
+
   /** Let events stand out. @param {((event: number) => boolean) | Iterable<number> | null} which */
   emphasise(which) {
     if (which === null || typeof which === "function") return this.light(which && emphasis(this.timeline.count, which));
@@ -281,7 +275,8 @@ export class Stage {
   /** @param {import("./raster.js").Emphasis | null} lit */
   light(lit) {
     this.lit = lit;
-    this.changed();
+    if (this.arrangement.onlyLit) this.arrange(() => {});
+    else this.changed();
   }
 
   /** Measure a stretch of time, or none. @param {[number, number] | null} range */
@@ -303,13 +298,23 @@ export class Stage {
     return this.placed.place;
   }
 
+  /** The band at a place of the view, and how far below its top that is. @param {number} y */
+  bandUnder(y) {
+    const { layout, seen } = this;
+    const pinned = y < RULER + layout.pane;
+    for (const placed of y < RULER ? [] : layout.bands) {
+      const below = y - placeInView(layout, placed, seen);
+      if (placed.pinned === pinned && below >= 0 && below < placed.height) return { placed, below };
+    }
+    return null;
+  }
+
   /** The event at a place of the view, or -1. @param {number} x @param {number} y */
   eventUnder(x, y) {
-    const { timeline, layout, seen } = this;
-    const top = y - RULER + seen.y;
-    const placed = layout.bands.find((one) => top >= one.top && top < one.top + one.height);
-    if (y < RULER || !placed || placed.folded || top < placed.top + HEADING) return -1;
-    const row = timeline.bands[placed.band].firstRow + Math.floor((top - placed.top - HEADING) / ROW);
+    const { timeline, seen } = this;
+    const found = this.bandUnder(y);
+    if (!found || found.below < HEADING) return -1;
+    const row = timeline.bands[found.placed.band].firstRow + Math.floor((found.below - HEADING) / this.layout.row);
     const time = this.timeAt(x);
     const exact = timeline.eventAt(row, time);
     if (exact >= 0) return exact;
@@ -320,9 +325,8 @@ export class Stage {
 
   /** The band whose heading is at a place of the view, or -1. @param {number} y */
   headingUnder(y) {
-    const top = y - RULER + this.seen.y;
-    const placed = this.layout.bands.find((one) => top >= one.top && top < one.top + HEADING + GAP);
-    return y < RULER || !placed ? -1 : placed.band;
+    const found = this.bandUnder(y);
+    return found && found.below < HEADING ? found.placed.band : -1;
   }
 
   /** @param {number} x */
@@ -371,6 +375,6 @@ export class Stage {
     const labels = paintRows(pixels, image.width, image.height, RULER, timeline, layout, seen, colours, lit, this.ratio);
     this.pixels.putImageData(image, 0, 0);
     new Overlay(this.strokes, width, height, timeline, layout, seen, colours).draw(labels, this);
-    this.minimap.draw(this.stretches, this.lit);
+    this.minimap.draw(this);
   }
 }

@@ -104,6 +104,26 @@ export class Timeline {
     return this.shortNames[this.name[event]] || this.names[this.name[event]];
   }
 
+  /** What a band is called in full. @param {number} number */
+  bandLabel(number) {
+    const band = this.bands[number];
+    const what = { frames: "Python frames of ", labels: "annotations on " }[band.side] ?? "";
+    return `${band.source ? `${band.source}, ` : ""}${what}${band.label}`;
+  }
+
+  /** How many events a name has, and how long they take together, nanoseconds. @param {number} name */
+  totalsOf(name) {
+    if (!this.totals) {
+      const [count, time] = [new Uint32Array(this.names.length), new Float64Array(this.names.length)];
+      for (let i = 0; i < this.count; i++) {
+        count[this.name[i]]++;
+        time[this.name[i]] += this.end[i] - this.start[i];
+      }
+      this.totals = { count, time };
+    }
+    return { count: this.totals.count[name], time: this.totals.time[name] };
+  }
+
   /** The row of an event. @param {number} event */
   rowOf(event) {
     return lowerBound(this.rowBegins, 0, this.rowBegins.length, event + 1) - 1;

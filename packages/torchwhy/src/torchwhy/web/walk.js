@@ -1,29 +1,64 @@
 // @ts-check
 // From one event to another: the next that stands out, the neighbour in the row, the one above or below.
 
+import { lowerBound } from "./sorted.js";
+
 /** @typedef {import("./stage.js").Stage} Stage */
 
 /**
- * The next event in time that stands out, from the selected one or from the left edge; round and round.
+ * The next event in time that stands out, from the selected one or from the left edge; round and round. Events of one
+ * start follow each other by their number.
  * @param {Stage} stage with events that stand out
  * @param {1 | -1} way
  */
-export function nextLit({ timeline: { start }, lit, selected, seen }, way) {
-  if (!lit) return -1;
+export function nextLit({ timeline, lit, selected, seen }, way) {
+  if (!lit?.count) return -1;
+  const { start, rowBegins } = timeline;
   const from = selected < 0 ? seen.t0 : start[selected];
   const before = (/** @type {number} */ a, /** @type {number} */ b) => start[a] < start[b] || (start[a] === start[b] && a < b);
-  const past = (/** @type {number} */ event) => {
-    if (selected < 0) return way > 0 ? start[event] >= from : start[event] < from;
-    return way > 0 ? before(selected, event) : before(event, selected);
-  };
+  const nearer = (/** @type {number} */ one, /** @type {number} */ other) =>
+    other < 0 || (way > 0 ? before(one, other) : before(other, one));
   let next = -1; // the nearest past the selected one
   let round = -1; // the first of all, or the last
-  for (let event = 0; event < start.length; event++) {
-    if (lit.before[event + 1] === lit.before[event]) continue;
-    if (round < 0 || (way > 0 ? before(event, round) : before(round, event))) round = event;
-    if (past(event) && (next < 0 || (way > 0 ? before(event, next) : before(next, event)))) next = event;
+  for (let row = 0; row + 1 < rowBegins.length; row++) {
+    const [first, last] = [rowBegins[row], rowBegins[row + 1]];
+    if (lit.before[last] === lit.before[first]) continue;
+    const passed = earlier(timeline, row, from, selected);
+    // Of the row's events that stand out the first past the selected one, or the last before it.
+    const chosen =
+      way > 0
+        ? litAt(lit, passed < last && passed === selected ? passed + 1 : passed, last)
+        : litAt(lit, first, passed, lit.before[passed]);
+    const end = way > 0 ? litAt(lit, first, last) : litAt(lit, first, last, lit.before[last]);
+    if (chosen >= 0 && nearer(chosen, next)) next = chosen;
+    if (nearer(end, round)) round = end;
   }
   return next < 0 ? round : next;
+}
+
+/**
+ * The place behind a row's events that begin before a moment, and of those that begin at it, before an event.
+ * @param {Stage["timeline"]} timeline
+ * @param {number} row
+ * @param {number} time
+ * @param {number} event -1 for none
+ */
+function earlier({ start, rowBegins }, row, time, event) {
+  let place = lowerBound(start, rowBegins[row], rowBegins[row + 1], time);
+  while (place < rowBegins[row + 1] && start[place] === time && place < event) place++;
+  return place;
+}
+
+/**
+ * The event in [first, last) that is the `number`th of all that stand out; -1 for none.
+ * @param {import("./raster.js").Emphasis} lit
+ * @param {number} first
+ * @param {number} last
+ * @param {number} [number]
+ */
+function litAt({ before }, first, last, number = before[first] + 1) {
+  if (number <= before[first] || number > before[last]) return -1;
+  return lowerBound(before, first + 1, last + 1, number) - 1;
 }
 
 /**
@@ -31,10 +66,10 @@ export function nextLit({ timeline: { start }, lit, selected, seen }, way) {
  * @param {Stage} stage
  * @param {number} event
  */
-export function placeOf({ timeline: { start }, lit }, event) {
+export function placeOf({ timeline, lit }, event) {
   let count = 1;
-  for (let i = 0; lit && i < start.length; i++) {
-    if (lit.before[i + 1] > lit.before[i] && (start[i] < start[event] || (start[i] === start[event] && i < event))) count++;
+  for (let row = 0; lit && row + 1 < timeline.rowBegins.length; row++) {
+    count += lit.before[earlier(timeline, row, timeline.start[event], event)] - lit.before[timeline.rowBegins[row]];
   }
   return count;
 }
@@ -58,30 +93,34 @@ export function neighbour(stage, way) {
  * @param {1 | -1} way
  */
 export function above(stage, way) {
-  const { timeline, selected, seen, layout } = stage;
+  const { timeline, selected, seen } = stage;
   if (selected < 0) return firstInView(stage);
   const middle = (Math.max(timeline.start[selected], seen.t0) + Math.min(timeline.end[selected], seen.t1)) / 2;
-  const rows = timeline.rowBegins.length - 1;
-  for (let row = timeline.rowOf(selected) + way; row >= 0 && row < rows; row += way) {
-    if (Number.isNaN(layout.rowTop[row])) continue;
+  const rows = openRows(stage);
+  for (let place = rows.indexOf(timeline.rowOf(selected)) + way; place >= 0 && place < rows.length; place += way) {
+    const row = rows[place];
     let next = timeline.eventAt(row, timeline.start[selected]);
-    for (let i = timeline.rowBegins[row]; next < 0 && i < timeline.rowBegins[row + 1]; i++) {
-      if (timeline.end[i] >= timeline.start[selected]) next = i; // the first that begins after it
-    }
-    if (next >= 0 && timeline.start[next] <= Math.max(middle, timeline.end[selected])) return next;
+    // Else the first that begins after it.
+    if (next < 0) next = lowerBound(timeline.end, timeline.rowBegins[row], timeline.rowBegins[row + 1], timeline.start[selected]);
+    if (next < timeline.rowBegins[row + 1] && timeline.start[next] <= Math.max(middle, timeline.end[selected])) return next;
   }
   return -1;
 }
 
 /** The first event in view, or -1. @param {Stage} stage */
-export function firstInView({ timeline, layout, seen }) {
-  for (let row = 0; row + 1 < timeline.rowBegins.length; row++) {
-    if (Number.isNaN(layout.rowTop[row])) continue;
-    for (let i = timeline.rowBegins[row]; i < timeline.rowBegins[row + 1]; i++) {
-      if (timeline.end[i] <= seen.t0) continue;
-      if (timeline.start[i] < seen.t1) return i;
-      break;
-    }
+export function firstInView(stage) {
+  const { timeline, seen } = stage;
+  for (const row of openRows(stage)) {
+    const last = timeline.rowBegins[row + 1];
+    const first = lowerBound(timeline.end, timeline.rowBegins[row], last, seen.t0 + 1e-6);
+    if (first < last && timeline.start[first] < seen.t1) return first;
   }
   return -1;
+}
+
+/** The rows that are neither folded nor hidden, from the top. @param {Stage} stage */
+function openRows({ timeline, layout }) {
+  return layout.bands
+    .filter((placed) => !placed.folded)
+    .flatMap(({ band }) => Array.from({ length: timeline.bands[band].rows }, (_, i) => timeline.bands[band].firstRow + i));
 }

@@ -1,0 +1,343 @@
+"""What a reader does with the timeline, in a real browser: measure, search, mark, arrange, follow."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.page.generated import generated
+from tests.page.program import page_of
+from tests.traces import Story
+from torchwhy import load
+from torchwhy.page.assemble import page
+from torchwhy.page.timeline import timeline_of
+from torchwhy.trace.meaning.kinds import GPU_WORK
+from torchwhy.wording import duration
+
+pytestmark = [pytest.mark.browser, pytest.mark.many]
+
+
+def drag(opened, start, end, **options):
+    """Drag over the view of the first timeline from one moment to another, nanoseconds; returns what is measured."""
+    box = opened.page.locator(".view").bounding_box()
+    place = "({} - s.seen.t0) / (s.seen.t1 - s.seen.t0) * s.width"
+    left, right = (box["x"] + 1 + opened.stage(place.format(time)) for time in (start, end))
+    opened.page.mouse.move(left, box["y"] + 60)
+    opened.page.mouse.down()
+    opened.page.mouse.move((left + right) / 2, box["y"] + 60)
+    opened.page.mouse.move(right, box["y"] + 60)
+    opened.page.mouse.up()
+    return opened.stage("s.range")
+
+
+def test_a_drag_measures_a_stretch(opened, trace):
+    opened.page.locator(".view").scroll_into_view_if_needed()
+    start, end = drag(opened, 50e6, 90e6)
+    assert abs(start - 50e6) < 1e6
+    assert abs(end - 90e6) < 1e6
+    opened.page.wait_for_timeout(300)
+    panel = opened.page.locator(".selected").inner_text()
+    assert duration((end - start) / 1000) in panel
+    labels = opened.stage("t.bands.map((band) => band.label)")
+    # What the panel says of the stream, against the trace.
+    work = trace.events.rows(*GPU_WORK)
+    begins, ends = trace.events.ts[work] - trace.beginning, trace.events.end[work] - trace.beginning
+    busy = float(np.maximum(0, np.minimum(ends, end) - np.maximum(begins, start)).sum())
+    stream = next(label for label in labels if "stream" in label)
+    row = opened.page.locator(".selected tr", has_text=stream).first
+    assert row.locator("td").nth(1).inner_text() == duration(busy / 1000)
+    assert row.locator("td").nth(3).inner_text() == duration((end - start - busy) / 1000)
+    opened.page.locator(".selected button", has_text="copy").click()
+    copied = opened.page.evaluate("document.documentElement.dataset.copied")
+    assert f"| {stream} | {duration(busy / 1000)} |" in copied
+    opened.page.keyboard.press("f")
+    seen = opened.stage("[s.seen.t0, s.seen.t1]")
+    assert seen[0] < start < end < seen[1] < end + 0.1 * (end - start)
+    opened.page.keyboard.press("Escape")
+    assert opened.stage("s.range") is None
+    assert opened.messages == []
+
+
+def test_a_stretch_is_saved_as_a_trace_that_can_be_read(opened, tmp_path):
+    opened.stage("s.measure([40e6, 95e6])")
+    with opened.page.expect_download() as waiting:
+        opened.page.locator(".selected button", has_text="save").click()
+    file = tmp_path / "stretch.json"
+    waiting.value.save_as(file)
+    smaller = load(file)
+    inside = opened.stage("[...t.start].filter((one, i) => one < 95e6 && t.end[i] > 40e6).length")
+    assert int(smaller.events.count_by_kind[1:].sum()) == inside
+    assert len(smaller.kernels()) == 3
+    assert (smaller.links.launch >= 0).all()
+    assert smaller.diagnose() is not None
+
+
+def test_who_calls_whom_adds_up(opened):
+    opened.stage("s.measure([0, 100e6])")
+    opened.page.locator(".selected button", has_text="flame graph").click()
+    widths = opened.page.evaluate(
+        "[...document.querySelectorAll('.box')].map((b) => [b.style.top, parseFloat(b.style.width)])"
+    )
+    lines = {}
+    for top, width in widths:
+        lines[top] = lines.get(top, 0) + width
+    assert lines["0px"] == pytest.approx(100, abs=0.5)
+    assert max(lines.values()) <= 100.01
+    opened.page.locator(".flame ~ .wide tr", has_text="__next__").first.wait_for()
+    own = opened.page.locator(".wide tr", has_text="__next__").first.locator("td").nth(1).inner_text()
+    assert own == "40.0 ms"
+    opened.page.locator(".wide tr", has_text="aten::copy_").first.locator("button").click()
+    titles = opened.page.locator(".icicle .box").evaluate_all("(boxes) => boxes.map((box) => box.title.split(':')[0])")
+    assert titles == ["aten", "ProfilerStep#1", "aten"]  # its caller below it; what it calls is too short to be drawn
+    opened.page.locator("button", has_text="all calls").click()
+    opened.page.locator("select[aria-label=Time]").select_option("device")
+    assert "kernel0" in opened.page.locator(".icicle").inner_text()
+    assert opened.messages == []
+
+
+def test_search_counts_the_calls(opened, trace):
+    table = trace.kernels()
+    for name, calls in zip(table["name"], table["calls"], strict=True):
+        opened.page.locator(".tools input[type=search]").fill(str(name))
+        assert opened.page.locator(".count").inner_text() == str(calls)
+    opened.page.locator(".tools input[type=search]").press("Enter")
+    assert opened.page.locator(".count").inner_text() == f"1/{calls}"
+    opened.page.locator(".tools input[type=search]").press("Enter")
+    assert opened.page.locator(".count").inner_text() == f"2/{calls}"
+
+
+def test_arrows_lead_to_the_launch_of_each_kernel(opened, trace):
+    timeline, links = timeline_of(trace), trace.links
+    for k in random.Random(0).sample(range(len(links.work)), 50):
+        work, launch = timeline.position[links.work[k]], timeline.position[links.launch[k]]
+        assert opened.stage(f"(s.select({work}), s.arrows)") == [[launch, work]]
+
+
+def test_the_timeline_is_used_with_keys_alone(opened):
+    keys = opened.page.keyboard
+    opened.page.locator(".view").focus()
+    width = opened.stage("s.seen.t1 - s.seen.t0")
+    keys.press("w")
+    assert opened.stage("s.seen.t1 - s.seen.t0") < width
+    keys.press("f")
+    keys.press("ArrowRight")
+    first = opened.stage("s.selected")
+    keys.press("ArrowRight")
+    assert opened.stage("s.selected") == first + 1
+    assert "ProfilerStep#2, annotation, 99.0 ms, at 100 ms, on" in opened.page.locator(".speech").inner_text()
+    keys.press("ArrowDown")
+    assert "__next__" in opened.stage("t.text(s.selected)")
+    assert opened.page.evaluate("getComputedStyle(document.querySelector('.view')).outlineStyle") == "solid"
+    keys.press("/")
+    assert opened.page.evaluate("document.activeElement.type") == "search"
+    keys.type("kernel1")
+    keys.press("Escape")
+    keys.press(".")
+    assert opened.stage("t.text(s.selected)") == "void kernel1<float>(int)"
+    keys.press("n")
+    assert opened.page.locator('[aria-pressed="true"]').get_attribute("data-show") == "finding:0"
+    keys.press("Escape")
+    assert opened.stage("[s.selected, s.lit, s.stretches]") == [-1, None, None]
+
+
+def test_the_address_finds_the_place_again(opened, browser):
+    opened.page.keyboard.press("n")
+    opened.page.locator("[data-fix]").first.check()
+    opened.stage("(s.visit(17), s.fold(0, true), s.look(1e6, 3e6), s.measure([1.5e6, 2e6]))")
+    opened.page.wait_for_timeout(400)
+    address = opened.page.url
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    assert opened.stage("[s.selected, s.seen.t0, s.seen.t1, s.range]") == [17, 1e6, 3e6, [1.5e6, 2e6]]
+    assert opened.stage("s.arrangement.folded.has(0)")
+    assert "Finding 1 of" in opened.page.locator(".shown").inner_text()
+    assert opened.page.locator("[data-fix]").first.is_checked()
+    box = opened.page.locator(".stage").bounding_box()
+    assert 0 <= box["y"] < 400  # the timeline is what one sees
+
+
+def test_marks_have_notes_and_come_back(opened):
+    opened.page.locator(".view").focus()
+    opened.stage("(s.visit(17), s.look(0, 100e6))")
+    opened.page.keyboard.press("m")
+    opened.page.keyboard.type("the copy & <b>begins</b>, 50%")
+    opened.page.keyboard.press("Enter")
+    opened.stage("s.select(-1)")
+    opened.page.keyboard.press("m")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.evaluate("document.activeElement.className") == "view"
+    marks = "s.marks.all.map((mark) => [mark.time, mark.note])"
+    wanted = sorted([[opened.stage("Math.round(t.start[17])"), "the copy & <b>begins</b>, 50%"], [50e6, ""]])
+    assert opened.stage(marks) == wanted
+    assert (
+        f"{duration((wanted[1][0] - wanted[0][0]) / 1000)} after mark 1" in opened.page.locator(".marks").inner_text()
+    )
+    pixel = "[...s.strokes.getImageData(Math.round(50e6 / 100e6 * s.width * devicePixelRatio), 200, 1, 1).data]"
+    assert opened.stage(pixel)[3] == 255  # its line
+    opened.page.wait_for_timeout(400)
+    address = opened.page.url
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    assert opened.stage(marks) == wanted
+    opened.page.locator(".marks [aria-label='Remove mark 1']").click()
+    assert opened.stage(marks) == wanted[1:]
+    assert opened.messages == []
+
+
+def test_rows_are_pinned_hidden_moved_and_made_taller(opened):
+    view = opened.page.locator(".view")
+    view.scroll_into_view_if_needed()
+    shown = "s.layout.bands.map(({ band, pinned }) => [band, pinned])"
+    bands = opened.stage("t.bands.length")
+    assert bands >= 2
+    box = view.bounding_box()
+    last = bands - 1
+    where = opened.stage(f"s.layout.of[{last}].top") + 34 + 8  # its heading, below the ruler
+    opened.page.mouse.move(box["x"] + 20, box["y"] + where)
+    view.locator(".row-tools button", has_text="pin").click()
+    assert opened.stage(shown)[0] == [last, True]
+    event = opened.stage(f"t.rowBegins[t.bands[{last}].firstRow]")
+    opened.stage(f"(s.select({event}), s.fit())")
+    pane = opened.stage("s.layout.pane")
+    x, y = opened.stage(
+        f"[(t.start[{event}] + t.end[{event}] - 2 * s.seen.t0) / 2 / (s.seen.t1 - s.seen.t0) * s.width, 34 + 18 + 7]"
+    )
+    for scroll in (0, 40, 1e9):
+        opened.stage(f"s.scrollTo({scroll})")
+        assert opened.stage(f"s.eventUnder({x}, {y})") == event  # it does not move
+    assert y < 34 + pane
+    opened.page.locator("details.rows summary").click()
+    opened.page.locator("details.rows li", has_text=opened.stage("t.bandLabel(0)")).locator("text=hide").click()
+    assert opened.page.locator("details.rows summary").inner_text() == "rows (1 hidden)"
+    assert 0 not in [band for band, _ in opened.stage(shown)]
+    opened.page.locator("select[aria-label='Height of the rows']").select_option("30")
+    assert opened.stage("s.layout.pane") > pane
+    opened.page.wait_for_timeout(400)
+    address, before = opened.page.url, opened.stage(shown)
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    assert opened.stage(shown) == before
+    assert opened.stage("s.layout.row") == 30
+    opened.stage("s.visit(0)")  # what is shown is never hidden
+    assert 0 in [band for band, _ in opened.stage(shown)]
+    opened.page.locator("details.rows summary").click()
+    opened.page.locator("details.rows button", has_text="as it was").click()
+    assert opened.stage(shown) == [[band, False] for band in range(bands)]
+    assert opened.messages == []
+
+
+def modular():
+    """A model of two blocks, each of two layers, in two steps; with Python frames."""
+    story = Story()
+    for i in range(2):
+        at = 10_000 * i
+        story.step(i, at=at, us=9_000)
+        story.frame("nn.Module: Net_0", at=at + 100, us=8_000)
+        for b in range(2):
+            story.frame(f"nn.Module: Block_{b}", at=at + 200 + 4_000 * b, us=3_500)
+            for k in range(2):
+                start = at + 300 + 4_000 * b + 1_500 * k
+                story.frame(f"nn.Module: Linear_{k}", at=start, us=1_000)
+                story.op("aten::mm", at=start + 100, us=800)
+                story.kernel("gemm", at=start + 300, us=500 * (1 + b), launch_at=start + 200)
+    return story.trace()
+
+
+def test_modules_are_a_tree_that_opens_level_by_level(open_page):
+    opened = open_page(page_of(modular()))
+    opened.stage("s.measure([0, 20e6])")
+    opened.page.locator(".selected button", has_text="modules").click()
+    names = "[...document.querySelectorAll('.stage tbody button.link:not(.level)')].map((b) => b.textContent)"
+    tree = opened.page.locator(".stage .wide")
+    cells = lambda name: tree.locator("tr", has_text=name).first.locator("td").all_inner_texts()[1:]  # noqa: E731
+    assert cells("Net_0") == ["6.00 ms", "100%", "0 us", "16.0 ms", "2"]
+    assert cells("Block_1") == ["4.00 ms", "67%", "0 us", "7.00 ms", "2"]
+    tree.locator("tr", has_text="Block_0").locator("button.level").press("Enter")
+    assert tree.locator("tr", has_text="Linear_").count() == 4
+    tree.locator("tr", has_text="Block_1").locator("button.level").click()
+    assert tree.locator("tr", has_text="Linear_").count() == 2
+    tree.locator("tr", has_text="Block_1").locator("button.link:not(.level)").click()
+    lit = "t.name.reduce((n, name, i) => n + (s.lit.before[i + 1] > s.lit.before[i]), 0)"
+    assert opened.stage(lit) == 2 + 4  # its calls, and the kernels below it
+    opened.page.locator("select[aria-label=Step]").select_option(index=1)
+    assert cells("Net_0") == ["3.00 ms", "100%", "0 us", "8.00 ms", "1"]
+    assert "Net_0" in opened.page.evaluate(names)
+    assert opened.messages == []
+
+
+def test_an_event_is_found_again_in_a_coarser_page(open_page):
+    timeline = timeline_of(generated(20_000))
+    text = page('<h1>x</h1><div id="stage"></div>', "x", [timeline])
+    opened = open_page(text)
+    chosen = int(np.argmax(timeline.end - timeline.start))
+    opened.stage(f"s.visit({chosen})")
+    opened.page.wait_for_timeout(400)
+    place = opened.page.url.split("#")[1]
+    coarse = open_page(page('<h1>x</h1><div id="stage"></div>', "x", [timeline], max_size=len(text) - 60_000))
+    coarse.page.goto("about:blank")
+    coarse.page.goto(f"file://{coarse.file}#{place}")
+    coarse.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    assert coarse.stage("t.count") < len(timeline)
+    assert coarse.stage("[t.text(s.selected), Math.round(t.start[s.selected] / 1000)]") == [
+        timeline.names[timeline.name[chosen]],
+        int(timeline.start[chosen] // 1000),
+    ]
+
+
+def test_a_search_lists_the_names_it_found(opened, trace):
+    opened.page.locator(".tools input[type=search]").fill(r"/kernel\d/")
+    table = trace.kernels()
+    opened.page.wait_for_timeout(300)
+    cells = "[...document.querySelectorAll('.selected tbody tr')].map((row) => [...row.cells].map((c) => c.innerText))"
+    assert [[row[0], row[1], row[4]] for row in opened.page.evaluate(cells)] == [
+        [row["name"], duration(row["total_us"]), str(row["calls"])] for row in table
+    ]
+    opened.page.locator(".selected tbody button").first.click()
+    assert opened.stage("s.lit.count") == table["calls"][0]
+    opened.page.keyboard.press("Escape")
+    assert "Drag to measure" in opened.page.locator(".selected").inner_text()
+
+
+def test_only_rows_with_what_is_found_are_shown_on_demand(opened):
+    opened.page.locator(".tools input[type=search]").fill("kernel1")
+    opened.page.locator("details.rows summary").click()
+    opened.page.locator("details.rows label", has_text="only rows").locator("input").check()
+    sides = "s.layout.bands.map(({ band }) => t.bands[band].side)"
+    assert opened.stage(sides) == ["device"]
+    opened.page.locator(".tools input[type=search]").fill("")
+    assert len(opened.stage(sides)) == opened.stage("t.bands.length")
+
+
+def test_a_pointer_over_work_tells_what_it_is_and_points_at_its_launch(opened):
+    opened.stage("(s.look(51e6, 60e6), s.element.scrollIntoView())")
+    work, launch = opened.stage("[t.work[1], t.launch[1]]")
+    box = opened.page.locator(".view").bounding_box()
+    x, y = opened.stage(
+        f"[((t.start[{work}] + t.end[{work}]) / 2 - s.seen.t0) / (s.seen.t1 - s.seen.t0) * s.width, "
+        f"34 - s.seen.y + s.layout.of[t.bandOf(t.rowOf({work}))].top + 18 + 7]"
+    )
+    opened.page.mouse.move(box["x"] + 1 + x, box["y"] + y)
+    assert opened.stage("s.hinted") == [[launch, work]]
+    told = opened.page.locator(".tip").inner_text().splitlines()
+    assert told[0].startswith(opened.stage(f"t.label({work})") + ": ")
+    assert opened.stage(f"t.bandLabel(t.bandOf(t.rowOf({work})))") in told[1]
+    opened.page.mouse.move(box["x"] + 1 + x, box["y"] - 50)
+    assert opened.stage("s.hinted") == []
+    assert not opened.page.locator(".tip").is_visible()
+
+
+def test_search_knows_expressions_and_kinds(opened):
+    search, count = opened.page.locator(".tools input[type=search]"), opened.page.locator(".count")
+    search.fill("/kernel[01]/")
+    of_two = opened.stage("t.name.reduce((n, name) => n + /kernel[01]/.test(t.names[name]), 0)")
+    assert count.inner_text() == str(of_two)
+    opened.page.locator("select[aria-label='Kind of events']").select_option("1")
+    assert count.inner_text() == "none found"
+    search.fill("/(/")
+    assert count.inner_text() == "not a regular expression"
+    search.fill("")
+    operators = opened.stage("t.kind.reduce((n, kind) => n + (kind === 1), 0)")
+    assert count.inner_text() == str(operators)
