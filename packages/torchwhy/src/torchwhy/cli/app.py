@@ -342,18 +342,27 @@ def view(
 
 @app.command(rich_help_panel=READ)
 def memory(
-    snapshot: Annotated[str, typer.Argument(metavar="SNAPSHOT", help="From torch.cuda.memory._dump_snapshot().")],
+    snapshots: Annotated[
+        list[str],
+        typer.Argument(metavar="SNAPSHOT [SNAPSHOT]", help="From torch.cuda.memory._dump_snapshot(), or a trace."),
+    ],
     form: Form = "text",
     verbose: Verbose = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML page with the memory's curve.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Say who holds a GPU's memory at its peak, from a snapshot of PyTorch's allocator.
 
-    The file's own code is never run. Exit status 2: misuse; 3: it cannot be read.
+    Two snapshots are compared: who holds more than before, and who less. A trace
+    whose memory was recorded is read, too. A snapshot's own code is never run.
+    Exit status 2: misuse; 3: a file cannot be read, or the page not be written.
     """
     _start_at_once()
     from torchwhy.cli import memory as command
 
-    raise typer.Exit(command.run(snapshot, form, verbose))
+    raise typer.Exit(command.run(snapshots, form, verbose, output, show))
 
 
 @app.command(rich_help_panel=CHECK)

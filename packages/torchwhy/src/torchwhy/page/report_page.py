@@ -9,12 +9,14 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
+from torchwhy.allocator.recorded import recorded_memory
 from torchwhy.analysis.breakdown import parts_of
 from torchwhy.difference.difference import Difference
 from torchwhy.loading.read import read_trace
 from torchwhy.loading.trace import LoadedTrace
 from torchwhy.page.assemble import MAX_SIZE, page
 from torchwhy.page.joining import Source, joined
+from torchwhy.page.memory_parts import memory_parts
 from torchwhy.page.steps_chart import steps_chart
 from torchwhy.page.timeline import Timeline, timeline_of
 from torchwhy.present.comparison import comparison
@@ -32,7 +34,7 @@ from torchwhy.rules.diagnose import Diagnosis, diagnose
 from torchwhy.rules.rule import Rule
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "page_of", "trace_page"]
+__all__ = ["MOST_EVENTS", "difference_page", "drawn", "framed", "job_page", "page_of", "trace_page"]
 
 _TABLES: Final = {
     "ops": "Operators",
@@ -119,7 +121,7 @@ def difference_page(
         ],
     }
     timelines = [drawn(trace, diagnose(trace, rules=chosen, thresholds=thresholds)) for trace in (a, b)]
-    return page(_framed(document, sections), document.title or "Difference", timelines, max_size=max_size)
+    return page(framed(document, sections), document.title or "Difference", timelines, max_size=max_size)
 
 
 def job_page(job: Job, report: JobReport, *, max_size: int = MAX_SIZE) -> str:
@@ -139,7 +141,7 @@ def job_page(job: Job, report: JobReport, *, max_size: int = MAX_SIZE) -> str:
     else:
         events = f"{report.trace.events:,} events, more than {MOST_EVENTS:,}"
         sections["ranks"].append(f"<p>The ranks have {events}: `torchwhy report` on one rank draws its timeline.</p>")
-    return page(_framed(document, sections), document.title, timelines, max_size=max_size)
+    return page(framed(document, sections), document.title, timelines, max_size=max_size)
 
 
 def _of_ranks(job: Job) -> Timeline:
@@ -166,10 +168,9 @@ def _body(trace: LoadedTrace, report: TraceReport) -> str:
         ],
         "timeline": ['<div id="stage"></div>'],
         "tables": [*_folded(_those(blocks, Table)), *_tables(trace)],
-        "memory": blocks_as_html(memory_lines(report.memory), _VIEW)
-        or ["<p>Memory was not recorded (profile_memory=True).</p>"],
+        "memory": _memory(trace, report),
     }
-    return _framed(document, sections)
+    return framed(document, sections)
 
 
 def _those(blocks: Iterable[Block], *kinds: type[_Kind]) -> list[_Kind]:
@@ -185,6 +186,14 @@ def _tables(trace: LoadedTrace) -> list[str]:
             blocks = (block for block in trace_table(table, name, "", _ROWS).blocks if isinstance(block, Table))
             found += [replace(block, title=f"{title} ({len(table):,})") for block in blocks]
     return _folded(found, View(linked=True))
+
+
+def _memory(trace: LoadedTrace, report: TraceReport) -> list[str]:
+    """The peak of each device in a sentence, its curve, and who holds its memory then."""
+    lines = blocks_as_html(memory_lines(report.memory), _VIEW)
+    for memory in recorded_memory(trace).devices:
+        lines += memory_parts(memory, View(linked=True))
+    return lines or ["<p>Memory was not recorded (profile_memory=True).</p>"]
 
 
 def _rules(blocks: Iterable[Rules]) -> list[str]:
@@ -203,7 +212,7 @@ def _folded(tables: Iterable[Table], view: View = _VIEW) -> list[str]:
     return lines
 
 
-def _framed(document: Document, sections: Mapping[str, Sequence[str]]) -> str:
+def framed(document: Document, sections: Mapping[str, Sequence[str]]) -> str:
     """The page's header with links to the sections, and the sections."""
     links = "".join(f'<a href="#{each}">{each.capitalize()}</a>' for each in sections)
     skip = '<a class="skip" href="#timeline">Skip to the timeline</a>' if "timeline" in sections else ""

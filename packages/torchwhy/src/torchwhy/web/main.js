@@ -6,6 +6,7 @@ import { readBlock } from "./block.js";
 import { followCopies } from "./copying.js";
 import { followKeys } from "./keyboard.js";
 import { linkViews } from "./linked.js";
+import { followMemory } from "./memory.js";
 import { followPointer } from "./pointer.js";
 import { Search } from "./search.js";
 import { followSelection } from "./selection.js";
@@ -44,6 +45,7 @@ async function start() {
   const shown = new Shown(stages);
   followKeys(stages, searches, shown);
   followHeadings();
+  followMemory();
   followCopies(stages);
   linkViews(stages);
   for (const [stage, search] of [...searches].slice(0, 1)) {
