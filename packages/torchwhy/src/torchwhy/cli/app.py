@@ -96,6 +96,9 @@ def profile(
     ] = "",
     sync_events: Annotated[bool, typer.Option(help="Record waits for the GPU and between its streams.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
+    on_oom: Annotated[
+        bool, typer.Option("--on-oom", help="Write the GPU allocator's state, for torchwhy memory, if memory runs out.")
+    ] = False,
     form: Form = "text",
 ) -> None:
     """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
@@ -111,7 +114,8 @@ def profile(
 
     recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
     schedule = (wait, warmup, active, repeat)
-    raise typer.Exit(command.run(words, module, out, schedule, recorded, step_on, seconds, activities, form))
+    status = command.run(words, module, out, schedule, recorded, step_on, seconds, activities, form, on_oom=on_oom)
+    raise typer.Exit(status)
 
 
 @app.command(rich_help_panel=RECORD)
