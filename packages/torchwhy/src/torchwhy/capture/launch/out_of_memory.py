@@ -8,7 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from torchwhy.capture.result import TROUBLE
 from torchwhy.trace.meaning.frames import own_frame
@@ -44,7 +44,8 @@ class OutOfMemoryWatch:
 
         try:
             torch.cuda.memory._record_memory_history(max_entries=_ENTRIES, stacks="python")
-            torch._C._cuda_attach_out_of_memory_observer(self._before_error)
+            native: Any = torch._C  # the name is there in builds for CUDA and HIP only
+            native._cuda_attach_out_of_memory_observer(self._before_error)
         except (*TROUBLE, AttributeError) as error:
             self.notes.append(f"no snapshot is written when memory runs out: {type(error).__name__}: {error}")
 
