@@ -14,7 +14,7 @@ def test_a_snapshot_is_written_before_the_error_ends_the_program(profile_program
     assert ran.out == "['max_entries', 'stacks']\n" + "caught 0\n" * caught
     assert "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GB." in ran.report
     snapshot = ran.folder.with_name("run.oom.pickle")
-    assert load_snapshot(snapshot).devices[0].holders[0].line == "/home/me/train.py(3): grow"
+    assert load_snapshot(snapshot).devices[0].holders[0].line == "~/train.py(3): grow"
     told = " ".join(ran.report.split())
     assert "GPU 0 ran out of memory: 2.00 GB requested, 1.00 MB of 80.0 GB free" in told
     assert f"torchwhy memory {snapshot} shows who holds it" in told

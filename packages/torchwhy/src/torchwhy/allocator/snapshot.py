@@ -18,6 +18,7 @@ from torchwhy.errors import TraceError
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.meaning.allocations import purpose
 from torchwhy.trace.meaning.frames import module_path, own_frame
+from torchwhy.wording import shared_path
 
 __all__ = ["EARLIER", "DeviceMemory", "Holder", "OutOfMemory", "Snapshot", "held_by", "load_snapshot"]
 
@@ -192,7 +193,7 @@ def _frame(frame: dict[str, Any]) -> str:
     file = str(frame.get("filename", ""))
     for folder in ("site-packages/", "dist-packages/"):
         file = file.rpartition(folder)[2]
-    return f"{file}({integer(frame.get('line'))}): {frame.get('name', '')}"
+    return f"{shared_path(file)}({integer(frame.get('line'))}): {frame.get('name', '')}"
 
 
 def _device(number: int, segments: list[dict[str, Any]], entries: list[Any], stacks: _Stacks) -> DeviceMemory:

@@ -27,7 +27,7 @@ from torchwhy.present.document import (
 )
 from torchwhy.present.memory_snapshot import HOLDERS, allocating_place
 from torchwhy.schema import SCHEMA
-from torchwhy.wording import size_text
+from torchwhy.wording import shared_path, size_text
 
 __all__ = ["change_blocks", "memory_changes"]
 
@@ -68,7 +68,7 @@ def memory_changes(before: Snapshot, after: Snapshot) -> Document:
         blocks += [Heading(change.name), *change_blocks(change)]
     if not blocks:
         blocks.append(Text("No memory was allocated on any device, in neither of the two."))
-    data = ChangesData(SCHEMA, before.file, after.file, tuple(map(_data, found)))
+    data = ChangesData(SCHEMA, shared_path(before.file), shared_path(after.file), tuple(map(_data, found)))
     about = (f"before: {PurePath(before.file).name}", f"after: {PurePath(after.file).name}")
     return Document("Memory, before and after", tuple(blocks), data, about, command="memory")
 

@@ -27,7 +27,7 @@ from torchwhy.present.document import (
 )
 from torchwhy.schema import SCHEMA
 from torchwhy.trace.meaning.frames import short_frame
-from torchwhy.wording import counted, duration, percent, size_text
+from torchwhy.wording import counted, duration, percent, shared_path, size_text
 
 __all__ = ["SnapshotData", "allocating_place", "device_blocks", "memory_snapshot"]
 
@@ -73,7 +73,7 @@ def memory_snapshot(snapshot: Snapshot) -> Document:
         blocks += [Heading(device.name), *device_blocks(device)]
     if not blocks:
         blocks.append(Text("No memory was allocated on any device, and no history was recorded."))
-    data = SnapshotData(SCHEMA, snapshot.file, tuple(_data(device) for device in snapshot.devices))
+    data = SnapshotData(SCHEMA, shared_path(snapshot.file), tuple(_data(device) for device in snapshot.devices))
     return Document(PurePath(snapshot.file).name, tuple(blocks), data, command="memory", file=snapshot.file)
 
 
