@@ -21,7 +21,7 @@ CALLS = [
     ("info", f"{LONG}.wav", "b.wav", "--loudness"),
     ("info",),
     ("effects",),
-    ("response", "-e", "parametriceq:1kHz,q=0.7,gain_db=6", "-e", "highpass:80Hz"),
+    ("response", "-e", "parametriceq:1kHz,q=0.7,gain_db=6", "-e", "hibutterworth:80Hz"),
     ("demo",),
 ]
 
