@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import threading
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.traces import Story
 application = pytest.importorskip("tensorboard.backend.application")
 base_plugin = pytest.importorskip("tensorboard.plugins.base_plugin")
 testing = pytest.importorskip("werkzeug.test")
+serving = pytest.importorskip("werkzeug.serving")
+wrappers = pytest.importorskip("werkzeug.wrappers")
 
 from torchwhy.tensorboard_plugin import TorchwhyPlugin  # noqa: E402
 
@@ -96,3 +99,61 @@ def test_a_folder_without_runs(tmp_path):
     for logdir in (str(tmp_path), str(tmp_path / "none"), "", None):
         plugin = TorchwhyPlugin(base_plugin.TBContext(logdir=logdir))
         assert not plugin.is_active()
+
+
+FRAME = (
+    '<!doctype html><html lang="en"><title>torchwhy</title><body><script type="module">'
+    'import { render } from "./index.js"; render();</script>'
+)
+HOST = (
+    '<!doctype html><html lang="en"><title>TensorBoard</title><body class="dark-mode"><h1>TensorBoard</h1>'
+    f'<iframe title="torchwhy" src="{PREFIX}/frame" style="width:90vw;height:80vh"></iframe>'
+)
+
+
+@pytest.fixture
+def address(logs):
+    """Of a page that shows the tab as TensorBoard does, in a frame of its own origin."""
+    tensorboard = application.TensorBoardWSGI([TorchwhyPlugin(base_plugin.TBContext(logdir=str(logs)))])
+
+    def answer(environ, start_response):
+        text = {"/": HOST, f"{PREFIX}/frame": FRAME}.get(environ["PATH_INFO"])
+        if text is None:
+            return tensorboard(environ, start_response)
+        return wrappers.Response(text, content_type="text/html")(environ, start_response)
+
+    server = serving.make_server("127.0.0.1", 0, answer, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+
+
+@pytest.mark.browser
+def test_the_tab_is_as_dark_as_tensorboard_and_its_choice_has_a_label(browser, address):
+    context = browser.new_context(color_scheme="light")
+    page = context.new_page()
+    page.goto(address)
+    tab = page.frame_locator("iframe")
+    choice = tab.get_by_label("Run", exact=True)
+    choice.wait_for()
+    assert choice.locator("option").count() == 4
+    choice.select_option("host_1.17.pt.trace.json")
+    report = tab.frame_locator("iframe")
+    report.locator('html[data-ready="1"]').wait_for(state="attached")
+
+    def colours():
+        return [
+            each.locator("body").evaluate("body => getComputedStyle(body).backgroundColor") for each in (tab, report)
+        ]
+
+    report.locator('html[data-theme="dark"]').wait_for(state="attached")
+    assert colours() == ["rgb(18, 18, 18)", "rgb(20, 23, 26)"]
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(page.frames[1]).response["violations"]
+    assert found == [], [(one["id"], [node["target"] for node in one["nodes"]]) for one in found]
+    page.evaluate('document.body.classList.remove("dark-mode")')
+    report.locator('html[data-theme="light"]').wait_for(state="attached")
+    assert colours() == ["rgb(255, 255, 255)", "rgb(255, 255, 255)"]
+    context.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "ranges",
     "safe",
     "seconds",
+    "shared_path",
     "shortened",
     "size_text",
     "wrapped",
@@ -25,6 +28,8 @@ __all__ = [
 
 _TIMES = ((60e6, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "us"))
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+_HOME: Final = re.compile(r"(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[/\\]Users[/\\][^/\\]+)(?=[/\\])")
 
 AMOUNT: Final = re.compile(r"[<>]?\d[\d.,]*( ?%| (min|s|ms|us|ns|TB|GB|MB|kB|B)\b)?")
 """A number as these functions write it, with its unit: what differs between two texts that say the same."""
@@ -69,6 +74,23 @@ def size_text(size: float) -> str:
     """
     scale, unit = next(((scale, unit) for scale, unit in _SIZES if abs(size) >= 0.9995 * scale), (1.0, "B"))
     return f"{size:.0f} B" if unit == "B" else f"{_three_digits(size / scale)} {unit}"
+
+
+def shared_path(path: str) -> str:
+    """Return a path as reports that are shared have it: below the working folder relative, below anybody's home with ~.
+
+    >>> shared_path("/home/me/net/train.py"), shared_path("C:\\\\Users\\\\me\\\\a.json"), shared_path("a.json")
+    ('~/net/train.py', '~\\\\a.json', 'a.json')
+    >>> shared_path(str(Path.cwd() / "runs" / "a.json")) == str(Path("runs") / "a.json")
+    True
+    """
+    try:
+        below = str(Path.cwd()) + os.sep
+    except OSError:  # the folder was removed
+        below = os.sep
+    if len(below) > 2 and path.startswith(below):
+        return path[len(below) :]
+    return _HOME.sub("~", path, count=1) if _HOME.match(path) else path
 
 
 def percent(share: float) -> str:

@@ -33,6 +33,10 @@ class Allocator:
         for action in ("free_requested", "free_completed"):
             self._record(action, addr=address, size=block["requested_size"], frames=[])
 
+    def take(self, size):
+        """Take a segment from the driver."""
+        self._record("segment_alloc", addr=1, size=size, frames=[])
+
     def oom(self, size, free, *stack):
         frames = [{"filename": file, "line": line, "name": name} for file, line, name in stack]
         self._record("oom", size=size, device_free=free, frames=frames)

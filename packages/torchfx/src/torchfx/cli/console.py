@@ -71,7 +71,10 @@ def show_data(data: Any) -> None:
 def show_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", numbers: Sequence[str] = ()
 ) -> None:
-    """Print a table as wide as the terminal; where stdout is not a terminal, nothing is shortened.
+    """Print a table as wide as the terminal; where stdout is not a terminal, it is as wide as its texts.
+
+    Nothing is shortened. Where there is no room, titles of several words take a line for each, then texts go on in
+    further lines; numbers stay whole.
 
     Args:
         titles: of the columns; with empty ones only, the table has no head.
@@ -82,12 +85,16 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
+    console = rich_console()
     table = Table(box=None, show_header=any(titles), pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    widths = [max(len(safe(row[i])) for row in (titles, *rows)) for i in range(len(titles))]
+    narrow = sum(widths) + 2 * len(titles) > console.width
     for title in titles:
-        table.add_column(title, justify="right" if title in numbers else "left", overflow="fold")
+        words = title.replace(" ", "\n") if narrow else title
+        number = title in numbers
+        table.add_column(words, justify="right" if number else "left", overflow="fold", no_wrap=number)
     for row in rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
-    console = rich_console()
     with console.capture() as drawn:
         if caption:
             console.print(safe(caption), markup=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torchfx.cli.console import complain, rich_console
+from torchfx.cli.console import answer, complain, rich_console, show_table
 from torchfx.demo.run import run as run_demo
 from torchfx.errors import AudioFileError
 
@@ -20,16 +20,15 @@ def run() -> int:
         return complain(error, 3)
     out = rich_console()
     factor = report.audio_s / report.median_s
-    lines = [
-        report.plan,
-        "",
-        f"time       median {report.median_s * 1e3:.2f} ms, interquartile range {report.iqr_s * 1e3:.2f} ms, "
-        f"{report.passes} passes after warming up",
-        f"           for {report.audio_s:g} s of stereo: {factor:,.0f} times faster than it plays",
-        f"deviation  {report.deviation:.1e} of the peak, largest difference from SciPy in float64",
-        f"files      {report.folder}/: {', '.join(report.files)}",
+    spread = f"median {report.median_s * 1e3:.2f} ms, interquartile range {report.iqr_s * 1e3:.2f} ms"
+    facts = [
+        ("time", f"{spread}, {report.passes} passes after warming up"),
+        ("", f"for {report.audio_s:g} s of stereo: {factor:,.0f} times faster than it plays"),
+        ("deviation", f"{report.deviation:.1e} of the peak, largest difference from SciPy in float64"),
+        ("files", f"{report.folder}/: {', '.join(report.files)}"),
     ]
-    out.print("\n".join(lines), markup=False)
+    answer(f"{report.plan}\n\n")
+    show_table(("", ""), facts)
     if report.drawing:
         out.print(f"\n{report.drawing}\n\nFor a picture: pip install matplotlib, then torchfx demo", markup=False)
     return 0

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from torchwhy.allocator.plain_values import blocks_of, dicts, integer, lists
+from torchwhy.allocator.segments import USED, Segment, segment_of
 from torchwhy.allocator.unpickling import PickleError, unpickled
 from torchwhy.errors import TraceError
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.meaning.allocations import purpose
-from torchwhy.trace.meaning.frames import own_frame
+from torchwhy.trace.meaning.frames import module_path, own_frame
+from torchwhy.wording import shared_path
 
-__all__ = ["DeviceMemory", "Holder", "OutOfMemory", "Snapshot", "load_snapshot"]
+__all__ = ["EARLIER", "DeviceMemory", "Holder", "OutOfMemory", "Snapshot", "held_by", "load_snapshot"]
 
 LARGEST: Final = 2 << 30
 """Bytes of a file that is read, at most; it takes several times as much memory."""
@@ -26,7 +29,7 @@ LONGEST_STACK: Final = 200
 """Frames of a stack that are looked at."""
 
 EARLIER: Final = ("allocated before the recorded history",)
-ALLOCATED: Final = "active_allocated"
+"""The stack of what was there when the history began."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Holder:
     Attributes:
         line: of the program's own code, as "train.py(34): step"; "" where no frame is the program's.
         purpose: what it is for, by its stack; see `trace.meaning.allocations`.
+        module: those it was allocated in, the outermost first, as in "Net_0.Linear_1"; see `frames.module_path`.
         bytes: requested.
         blocks: how many allocations.
         stack: frames, innermost first.
@@ -43,6 +47,7 @@ class Holder:
 
     line: str
     purpose: str
+    module: str
     bytes: int
     blocks: int
     stack: tuple[str, ...]
@@ -69,8 +74,8 @@ class DeviceMemory:
     """The memory of one device. Sizes are bytes; of allocations those requested, which the allocator rounds up.
 
     Attributes:
-        device: its number.
-        segments: pieces of memory PyTorch took from the driver.
+        device: its number; -1 for the host's memory.
+        segments: pieces of memory PyTorch took from the driver; 0 where a trace was read, which doesn't name them.
         reserved_bytes: their sizes.
         allocated_bytes: in use when the snapshot was taken.
         rounding_bytes: what the blocks in use are larger than was requested.
@@ -80,9 +85,11 @@ class DeviceMemory:
         peak_bytes: the most that was allocated in the recorded history.
         peak_us: when, since the history's first event; None without history.
         holders: who held the memory at the peak, the largest first.
-        moments_us, allocated: the history, since its first event, and what was allocated after each of its events.
+        moments_us, allocated, reserved: the history, since its first event, and what was allocated and what was
+            reserved after each of its events.
         events: of the history.
         out_of_memory: requests that failed.
+        layout: the segments with their blocks.
     """
 
     device: int
@@ -98,8 +105,15 @@ class DeviceMemory:
     holders: tuple[Holder, ...]
     moments_us: Int64 = field(repr=False)
     allocated: Int64 = field(repr=False)
+    reserved: Int64 = field(repr=False)
     events: int
     out_of_memory: tuple[OutOfMemory, ...]
+    layout: tuple[Segment, ...] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Such as "Device 0"; "CPU" for the host's memory."""
+        return "CPU" if self.device < 0 else f"Device {self.device}"
 
 
 @dataclass(frozen=True)
@@ -147,9 +161,9 @@ def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
     if not isinstance(found, dict) or not isinstance(found.get("segments"), list):
         raise TraceError(f"{name} is not a memory snapshot: it has no list of segments")
     segments: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for segment in _dicts(found["segments"]):
-        segments[_integer(segment.get("device"))].append(segment)
-    traces = dict(enumerate(_lists(found.get("device_traces"))))
+    for segment in dicts(found["segments"]):
+        segments[integer(segment.get("device"))].append(segment)
+    traces = dict(enumerate(lists(found.get("device_traces"))))
     stacks = _Stacks()
     numbers = sorted({*segments, *(number for number, entries in traces.items() if entries)})
     return Snapshot(
@@ -166,12 +180,12 @@ class _Stacks:
     def of(self, entry: dict[str, Any]) -> tuple[str, ...]:
         frames = entry.get("frames")
         if frames is None:  # before 2023, a block had them in its history
-            history = _dicts(entry.get("history"))
+            history = dicts(entry.get("history"))
             frames = next(history, {}).get("frames")
         if not isinstance(frames, list):
             return ()
         if id(frames) not in self._of:
-            self._of[id(frames)] = tuple(_frame(frame) for frame in _dicts(frames[:LONGEST_STACK]))
+            self._of[id(frames)] = tuple(_frame(frame) for frame in dicts(frames[:LONGEST_STACK]))
         return self._of[id(frames)]
 
 
@@ -179,52 +193,42 @@ def _frame(frame: dict[str, Any]) -> str:
     file = str(frame.get("filename", ""))
     for folder in ("site-packages/", "dist-packages/"):
         file = file.rpartition(folder)[2]
-    return f"{file}({_integer(frame.get('line'))}): {frame.get('name', '')}"
+    return f"{shared_path(file)}({integer(frame.get('line'))}): {frame.get('name', '')}"
 
 
 def _device(number: int, segments: list[dict[str, Any]], entries: list[Any], stacks: _Stacks) -> DeviceMemory:
-    history = list(_dicts(entries))
-    blocks = [(segment, block) for segment in segments for block in _blocks(segment)]
-    held = {address: block for _, block in blocks if block.get("state") == ALLOCATED and (address := _address(block))}
-    free = [_integer(block.get("size")) for _, block in blocks if block.get("state") == "inactive"]
-    split = sum(_free(segment) for segment in segments if _free(segment) < _integer(segment.get("total_size")))
-    reserved = sum(_integer(segment.get("total_size")) for segment in segments)
+    history = list(dicts(entries))
+    blocks = [block for segment in segments for block in blocks_of(segment)]
+    held = {address: block for block in blocks if block.get("state") == USED and (address := _address(block))}
+    pieces = tuple(map(segment_of, segments))
+    free, split = sum(one.free_bytes for one in pieces), sum(one.split_bytes for one in pieces)
+    reserved = sum(one.bytes for one in pieces)
     before = _before(history, held, stacks)
     allocated = _timeline(history, before)
     begun = sum(size for size, _ in before.values())
     worst = int(allocated.argmax()) if len(allocated) and int(allocated.max()) > begun else -1
     alive = _alive(history[: worst + 1], before, stacks)
-    times = np.array([_integer(entry.get("time_us")) for entry in history], np.int64)
+    times = np.array([integer(entry.get("time_us")) for entry in history], np.int64)
     times -= times[0] if len(times) else 0
     return DeviceMemory(
         device=number,
         segments=len(segments),
         reserved_bytes=reserved,
         allocated_bytes=sum(_requested(block) for block in held.values()),
-        rounding_bytes=sum(_integer(block.get("size")) - _requested(block) for block in held.values()),
+        rounding_bytes=sum(integer(block.get("size")) - _requested(block) for block in held.values()),
         split_bytes=split,
-        cached_bytes=sum(free) - split,
-        largest_free_bytes=max(free, default=0),
+        cached_bytes=free - split,
+        largest_free_bytes=max((one.largest_free_bytes for one in pieces), default=0),
         peak_bytes=sum(size for size, _ in alive.values()),
         peak_us=int(times[max(worst, 0)]) if len(times) else None,
-        holders=_holders(alive.values()),
+        holders=held_by(alive.values()),
         moments_us=times,
         allocated=allocated,
+        reserved=(taken := _reserved(history, reserved)),
         events=len(history),
-        out_of_memory=tuple(_failures(history, allocated, reserved, stacks)),
+        out_of_memory=_failures(history, allocated, taken, stacks),
+        layout=pieces,
     )
-
-
-def _blocks(segment: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The blocks of a segment, each with its address: before 2023 only the segment had one."""
-    address = _integer(segment.get("address"))
-    for block in _dicts(segment.get("blocks")):
-        yield block if "address" in block else {**block, "address": address}
-        address += _integer(block.get("size"))
-
-
-def _free(segment: dict[str, Any]) -> int:
-    return sum(_integer(block.get("size")) for block in _blocks(segment) if block.get("state") == "inactive")
 
 
 def _before(
@@ -236,7 +240,7 @@ def _before(
     for entry in history:
         address = _address(entry)
         if entry.get("action") == "free_requested" and address not in seen:
-            found[address] = _integer(entry.get("size")), EARLIER
+            found[address] = integer(entry.get("size")), EARLIER
         if entry.get("action") in ("alloc", "free_requested"):
             seen.add(address)
     for address, block in held.items():
@@ -251,7 +255,7 @@ def _timeline(history: list[dict[str, Any]], before: dict[int, tuple[int, tuple[
     for i, entry in enumerate(history):
         action = entry.get("action")
         if action in ("alloc", "free_requested"):
-            change[i] = _integer(entry.get("size")) * (1 if action == "alloc" else -1)
+            change[i] = integer(entry.get("size")) * (1 if action == "alloc" else -1)
     found: Int64 = np.cumsum(change) + sum(size for size, _ in before.values())
     return found
 
@@ -264,56 +268,62 @@ def _alive(
     for entry in history:
         action = entry.get("action")
         if action == "alloc":
-            found[_address(entry)] = _integer(entry.get("size")), stacks.of(entry)
+            found[_address(entry)] = integer(entry.get("size")), stacks.of(entry)
         elif action == "free_requested":
             found.pop(_address(entry), None)
     return found
 
 
-def _holders(alive: Iterable[tuple[int, tuple[str, ...]]]) -> tuple[Holder, ...]:
+def held_by(alive: Iterable[tuple[int, tuple[str, ...]]]) -> tuple[Holder, ...]:
+    """Return who holds allocations of these sizes and stacks, the largest first."""
     sizes: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for size, stack in alive:
         sizes[stack].append(size)
     held = [
-        Holder(own_frame(stack), purpose(stack) if stack is not EARLIER else "unknown", sum(each), len(each), stack)
+        Holder(own_frame(stack), _purpose(stack), module_path(stack), sum(each), len(each), stack)
         for stack, each in sizes.items()
     ]
     return tuple(sorted(held, key=lambda one: (-one.bytes, one.stack)))
 
 
-def _failures(history: list[dict[str, Any]], allocated: Int64, reserved: int, stacks: _Stacks) -> Iterator[OutOfMemory]:
-    """Requests that failed; what was reserved then follows from what is now, and from the segments taken since."""
-    later, found = reserved, []
-    for i in range(len(history) - 1, -1, -1):
-        entry = history[i]
-        action, size = entry.get("action"), _integer(entry.get("size"))
-        if action == "oom":
-            line = own_frame(stacks.of(entry))
-            found.append(OutOfMemory(size, int(allocated[i]), later, _integer(entry.get("device_free")), line))
-        elif action in ("segment_alloc", "segment_map"):
-            later -= size
+def _purpose(stack: tuple[str, ...]) -> str:
+    return purpose(stack) if stack != EARLIER else "unknown"
+
+
+def _reserved(history: list[dict[str, Any]], now: int) -> Int64:
+    """What was reserved after each event: what is now, less the segments taken since."""
+    change = np.zeros(len(history), np.int64)
+    for i, entry in enumerate(history):
+        action = entry.get("action")
+        if action in ("segment_alloc", "segment_map"):
+            change[i] = integer(entry.get("size"))
         elif action in ("segment_free", "segment_unmap"):
-            later += size
-    return iter(found[::-1])
+            change[i] = -integer(entry.get("size"))
+    found: Int64 = now - change.sum() + np.cumsum(change)
+    return found
+
+
+def _failures(
+    history: list[dict[str, Any]], allocated: Int64, reserved: Int64, stacks: _Stacks
+) -> tuple[OutOfMemory, ...]:
+    """Requests that failed."""
+    return tuple(
+        OutOfMemory(
+            integer(entry.get("size")),
+            int(allocated[i]),
+            int(reserved[i]),
+            integer(entry.get("device_free")),
+            own_frame(stacks.of(entry)),
+        )
+        for i, entry in enumerate(history)
+        if entry.get("action") == "oom"
+    )
 
 
 def _requested(block: dict[str, Any]) -> int:
-    history = next(_dicts(block.get("history")), {})
-    return _integer(block.get("requested_size", history.get("real_size", block.get("size"))))
+    history = next(dicts(block.get("history")), {})
+    return integer(block.get("requested_size", history.get("real_size", block.get("size"))))
 
 
 def _address(entry: dict[str, Any]) -> int:
-    return _integer(entry.get("addr", entry.get("address")))
-
-
-def _integer(value: object) -> int:
-    """A number of bytes or an address; 0 for what is none, or too large to be one."""
-    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
-
-
-def _dicts(value: object) -> Iterator[dict[str, Any]]:
-    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
-
-
-def _lists(value: object) -> list[list[Any]]:
-    return [item if isinstance(item, list) else [] for item in value] if isinstance(value, list) else []
+    return integer(entry.get("addr", entry.get("address")))

@@ -11,6 +11,7 @@ from torchwhy.analysis.repairs import Repair, repairs
 from torchwhy.trace.meaning.annotations import mark_of, step_label
 from torchwhy.trace.model.device import DeviceWork
 from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import shared_path
 
 __all__ = [
     "DeviceName",
@@ -129,7 +130,7 @@ def trace_of(trace: Trace, name: str = "") -> TraceFile:
     """Return what is known of the file; `name`: what to call it, its own name where empty."""
     info = trace.info
     return TraceFile(
-        _text(trace.file),
+        shared_path(_text(trace.file)),
         _text(name or PurePath(trace.file).name or trace.file),
         len(trace),
         trace.size,

@@ -96,6 +96,9 @@ def profile(
     ] = "",
     sync_events: Annotated[bool, typer.Option(help="Record waits for the GPU and between its streams.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
+    on_oom: Annotated[
+        bool, typer.Option("--on-oom", help="Write the GPU allocator's state, for torchwhy memory, if memory runs out.")
+    ] = False,
     form: Form = "text",
 ) -> None:
     """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
@@ -111,7 +114,8 @@ def profile(
 
     recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
     schedule = (wait, warmup, active, repeat)
-    raise typer.Exit(command.run(words, module, out, schedule, recorded, step_on, seconds, activities, form))
+    status = command.run(words, module, out, schedule, recorded, step_on, seconds, activities, form, on_oom=on_oom)
+    raise typer.Exit(status)
 
 
 @app.command(rich_help_panel=RECORD)
@@ -343,18 +347,27 @@ def view(
 
 @app.command(rich_help_panel=READ)
 def memory(
-    snapshot: Annotated[str, typer.Argument(metavar="SNAPSHOT", help="From torch.cuda.memory._dump_snapshot().")],
+    snapshots: Annotated[
+        list[str],
+        typer.Argument(metavar="SNAPSHOT [SNAPSHOT]", help="From torch.cuda.memory._dump_snapshot(), or a trace."),
+    ],
     form: Form = "text",
     verbose: Verbose = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML page with the memory's curve.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Say who holds a GPU's memory at its peak, from a snapshot of PyTorch's allocator.
 
-    The file's own code is never run. Exit status 2: misuse; 3: it cannot be read.
+    Two snapshots are compared: who holds more than before, and who less. A trace
+    whose memory was recorded is read, too. A snapshot's own code is never run.
+    Exit status 2: misuse; 3: a file cannot be read, or the page not be written.
     """
     _start_at_once()
     from torchwhy.cli import memory as command
 
-    raise typer.Exit(command.run(snapshot, form, verbose))
+    raise typer.Exit(command.run(snapshots, form, verbose, output, show))
 
 
 @app.command(rich_help_panel=CHECK)

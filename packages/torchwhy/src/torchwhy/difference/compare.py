@@ -24,6 +24,7 @@ from torchwhy.difference.verdict import DifferenceVerdict, verdict_on
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.rule import Rule
 from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import shared_path
 
 __all__ = ["compare"]
 
@@ -101,7 +102,9 @@ def _threshold(verdict: DifferenceVerdict, times: StepTimes, change_us: float) -
 
 
 def _recording(side: Side) -> RecordedTrace:
-    return RecordedTrace(side.trace.file, device_of(side), side.trace.info.vendor, len(side.trace), side.rounds)
+    return RecordedTrace(
+        shared_path(side.trace.file), device_of(side), side.trace.info.vendor, len(side.trace), side.rounds
+    )
 
 
 def _obstacle(a: Side, b: Side, likeness: Likeness) -> str:

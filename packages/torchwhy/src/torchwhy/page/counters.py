@@ -14,7 +14,7 @@ from torchwhy.trace.file.columns import Int64
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Counter", "counters_of"]
+__all__ = ["Counter", "counters_of", "drawn_points"]
 
 _POINTS: Final = 4000
 """Points of one curve that the page keeps: more than a screen has pixels."""
@@ -55,14 +55,23 @@ def counters_of(trace: Trace) -> tuple[Counter, ...]:
 
 
 def _thinned(curve: Counter) -> Counter:
-    """Keep the lowest and the highest value of each stretch of time where there are more points than are drawn."""
-    times, values = curve.times, curve.values
-    if len(times) <= _POINTS:
-        return curve
+    kept = drawn_points(curve.times, curve.values, _POINTS)
+    return Counter(curve.label, curve.unit, curve.times[kept], curve.values[kept])
+
+
+def drawn_points(times: Int64, values: Int64, most: int) -> Int64:
+    """Return the places of the lowest and the highest value of each stretch of time; of `most` points all.
+
+    Args:
+        times: ascending.
+        values: at each.
+        most: places to return, about.
+    """
+    if len(times) <= most:
+        return np.arange(len(times))
     span = int(times[-1] - times[0]) + 1
-    stretch = (times - times[0]) * (_POINTS // 2) // span
+    stretch = (times - times[0]) * (most // 2) // span
     order = np.lexsort((values, stretch))
     first = np.flatnonzero(np.concatenate(([True], np.diff(stretch[order]) > 0)))
     last = np.append(first[1:], len(order)) - 1
-    kept = np.unique(np.concatenate((order[first], order[last])))
-    return Counter(curve.label, curve.unit, times[kept], values[kept])
+    return np.unique(np.concatenate((order[first], order[last])))

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from msgspec.structs import replace
 
+from torchwhy.allocator.recorded import recorded_memory
 from torchwhy.analysis.breakdown import parts_of
 from torchwhy.analysis.names import VerdictKind
 from torchwhy.difference.difference import Difference
@@ -18,6 +19,7 @@ from torchwhy.loading.read import read_trace
 from torchwhy.loading.trace import LoadedTrace
 from torchwhy.page.assemble import MAX_SIZE, page
 from torchwhy.page.joining import Source, joined
+from torchwhy.page.memory_parts import memory_parts
 from torchwhy.page.steps_chart import steps_chart
 from torchwhy.page.timeline import Timeline, timeline_of
 from torchwhy.present.comparison import comparison
@@ -36,7 +38,7 @@ from torchwhy.rules.rule import Rule
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.table import Table as Columns
 
-__all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "page_of", "trace_page"]
+__all__ = ["MOST_EVENTS", "difference_page", "drawn", "framed", "job_page", "page_of", "trace_page"]
 
 _TABLES: Final = {
     "ops": "Operators",
@@ -132,7 +134,7 @@ def difference_page(
         ],
     }
     timelines = [drawn(trace, diagnose(trace, rules=chosen, thresholds=thresholds)) for trace in (a, b)]
-    return page(_framed(document, sections), document.title or "Difference", timelines, max_size=max_size)
+    return page(framed(document, sections), document.title or "Difference", timelines, max_size=max_size)
 
 
 def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = None, max_size: int = MAX_SIZE) -> str:
@@ -162,7 +164,7 @@ def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = N
     else:
         events = f"{report.trace.events:,} events, more than {MOST_EVENTS:,}"
         sections["ranks"].append(f"<p>The ranks have {events}: `torchwhy report` on one rank draws its timeline.</p>")
-    return page(_framed(document, sections), document.title, timelines, max_size=max_size)
+    return page(framed(document, sections), document.title, timelines, max_size=max_size)
 
 
 def _of_ranks(job: Job) -> Timeline:
@@ -189,10 +191,9 @@ def _body(trace: LoadedTrace, report: TraceReport, job: str) -> str:
         ],
         "timeline": ['<div id="stage"></div>'],
         "tables": [*_folded(_those(blocks, Table)), *_tables(trace, report.verdict.kind)],
-        "memory": blocks_as_html(memory_lines(report.memory), _VIEW)
-        or ["<p>Memory was not recorded (profile_memory=True).</p>"],
+        "memory": _memory(trace, report),
     }
-    return _framed(document, sections, {"All ranks": job} if job else {})
+    return framed(document, sections, {"All ranks": job} if job else {})
 
 
 def _those(blocks: Iterable[Block], *kinds: type[_Kind]) -> list[_Kind]:
@@ -225,6 +226,14 @@ def _says(values: Sequence[Any] | np.ndarray[Any, Any]) -> bool:
     return any(value not in (None, "", 0) for value in values)
 
 
+def _memory(trace: LoadedTrace, report: TraceReport) -> list[str]:
+    """The peak of each device in a sentence, its curve, and who holds its memory then."""
+    lines = blocks_as_html(memory_lines(report.memory), _VIEW)
+    for memory in recorded_memory(trace).devices:
+        lines += memory_parts(memory, View(linked=True))
+    return lines or ["<p>Memory was not recorded (profile_memory=True).</p>"]
+
+
 def _rules(blocks: Iterable[Rules]) -> list[str]:
     """Which rules were not asked or broke off."""
     said = blocks_as_html(blocks, _VIEW)
@@ -241,7 +250,7 @@ def _folded(tables: Iterable[Table], view: View = _VIEW) -> list[str]:
     return lines
 
 
-def _framed(
+def framed(
     document: Document, sections: Mapping[str, Sequence[str]], pages: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     """The page's header with links to other pages and to the sections, and the sections."""

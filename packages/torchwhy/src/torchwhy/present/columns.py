@@ -63,7 +63,7 @@ def _laid_out(
     groups = _groups(columns, natural, loose, style.width)
     widths = dict[int, int]()
     for k, group in enumerate(groups):
-        widths |= _widths(natural, group, loose, style.width - _BELOW * k)
+        widths |= _widths(natural, group, loose, style.width - (_BELOW if k else 0))
     cells = [_fitted(row, widths, style, pair, whole) for row in rows]
     for i in sorted(loose):
         alike: dict[tuple[str, ...], set[str]] = {}
@@ -85,12 +85,15 @@ def _row(
                 part.rjust(widths[i]) if columns[i].number else part.ljust(widths[i])
                 for i, part in zip(group, parts, strict=True)
             ]
-            lines.append((" " * _BELOW * k + _BETWEEN.join(texts)).rstrip())
+            lines.append((" " * (_BELOW if k else 0) + _BETWEEN.join(texts)).rstrip())
     return lines
 
 
 def _groups(columns: Sequence[Column], natural: Sequence[int], loose: set[int], width: int) -> list[list[int]]:
-    """Which columns stand in which line of a row: as few go below as leave the others room, the last ones first."""
+    """Which columns stand in which line of a row: as few go below as leave the others room, the last ones first.
+
+    Those below take as many lines as they need.
+    """
     first, below = list(range(len(columns))), list[int]()
     movable = [i for i, column in enumerate(columns) if column.below]
     while movable and _room(natural, first, loose, width) < sum(
@@ -98,7 +101,14 @@ def _groups(columns: Sequence[Column], natural: Sequence[int], loose: set[int], 
     ):
         below.insert(0, movable.pop())
         first.remove(below[0])
-    return [first, below] if below else [first]
+    lines: list[list[int]] = []
+    for i in below:
+        together = [*(lines[-1] if lines else ()), i]
+        if lines and _room(natural, together, loose, width - _BELOW) >= _LEAST * len(loose.intersection(together)):
+            lines[-1].append(i)
+        else:
+            lines.append([i])
+    return [first, *lines]
 
 
 def _room(natural: Sequence[int], group: Sequence[int], loose: set[int], width: int) -> int:

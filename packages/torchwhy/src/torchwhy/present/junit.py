@@ -12,7 +12,7 @@ from torchwhy.present.document import Check, Checks, Document, FindingItem, Find
 from torchwhy.present.options import Options
 from torchwhy.present.phrases import failed_rules, finding_lines, place
 from torchwhy.rules.catalogue import all_rules
-from torchwhy.wording import safe
+from torchwhy.wording import safe, shared_path
 
 __all__ = ["render"]
 
@@ -35,7 +35,7 @@ def render(documents: Sequence[Document], options: Options) -> str:
 
 
 def _suite_name(document: Document) -> str:
-    return safe(" ".join(filter(None, ("torchwhy", document.command, document.file or document.title))))
+    return safe(" ".join(filter(None, ("torchwhy", document.command, shared_path(document.file) or document.title))))
 
 
 def _fill(suite: ElementTree.Element, document: Document, serious: Sequence[str]) -> None:

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from pathlib import PurePath
+from typing import Any, Final
 
 import msgspec
 
+from torchwhy.allocator.segments import Pool, pools_of
 from torchwhy.allocator.snapshot import DeviceMemory, Holder, OutOfMemory, Snapshot
-from torchwhy.present.document import Block, Cell, Column, Document, Facts, File, Heading, Table, Text, rows_of
+from torchwhy.present.document import (
+    Amount,
+    Block,
+    Calls,
+    Cell,
+    Column,
+    Document,
+    Facts,
+    File,
+    Heading,
+    Table,
+    Text,
+    Words,
+    rows_of,
+)
 from torchwhy.schema import SCHEMA
 from torchwhy.trace.meaning.frames import short_frame
-from torchwhy.wording import counted, duration, percent, size_text
+from torchwhy.wording import counted, duration, percent, shared_path, size_text
 
-__all__ = ["SnapshotData", "memory_snapshot"]
+__all__ = ["SnapshotData", "allocating_place", "device_blocks", "memory_snapshot"]
 
 HOLDERS: Final = 10
 """Rows of the short view."""
@@ -37,6 +53,7 @@ class DeviceData(msgspec.Struct, frozen=True):
     peak_us: int | None
     events: int
     holders: tuple[Holder, ...]
+    pools: tuple[Pool, ...]
     timeline: tuple[tuple[int, int], ...]
     out_of_memory: tuple[OutOfMemory, ...]
 
@@ -53,30 +70,34 @@ def memory_snapshot(snapshot: Snapshot) -> Document:
     """Return who holds the memory of each device at its peak, and what state the allocator's segments are in."""
     blocks: list[Block] = []
     for device in snapshot.devices:
-        blocks += _device(device)
+        blocks += [Heading(device.name), *device_blocks(device)]
     if not blocks:
         blocks.append(Text("No memory was allocated on any device, and no history was recorded."))
-    data = SnapshotData(SCHEMA, snapshot.file, tuple(_data(device) for device in snapshot.devices))
-    return Document(snapshot.file, tuple(blocks), data, command="memory", file=snapshot.file)
+    data = SnapshotData(SCHEMA, shared_path(snapshot.file), tuple(_data(device) for device in snapshot.devices))
+    return Document(PurePath(snapshot.file).name, tuple(blocks), data, command="memory", file=snapshot.file)
 
 
-def _device(memory: DeviceMemory) -> list[Block]:
-    found: list[Block] = [Heading(f"Device {memory.device}")]
-    found += [Text(_failure(failure), look="bad") for failure in memory.out_of_memory]
+def device_blocks(memory: DeviceMemory) -> list[Block]:
+    """Return what there is to say of one device."""
+    found: list[Block] = [Text(_failure(failure), look="bad") for failure in memory.out_of_memory]
     peak = f"{size_text(memory.peak_bytes)} allocated"
     if memory.peak_us is None:
         peak += " when the snapshot was taken: no history was recorded (torch.cuda.memory._record_memory_history())"
     else:
         peak += f", {duration(memory.peak_us)} after the history of {counted(memory.events, 'event')} began"
-    free = f"{size_text(memory.split_bytes)} between blocks in use, {size_text(memory.cached_bytes)} in unused segments"
-    state = f"{size_text(memory.reserved_bytes)} in {counted(memory.segments, 'segment')}"
-    facts = [("peak", peak), ("at the end", f"{size_text(memory.allocated_bytes)} allocated"), ("reserved", state)]
-    facts += [("free", f"{free}; the largest free block has {size_text(memory.largest_free_bytes)}")]
+    facts = [("peak", peak), ("at the end", f"{size_text(memory.allocated_bytes)} allocated")]
     if memory.reserved_bytes:
+        held = f" in {counted(memory.segments, 'segment')}" if memory.segments else ""
+        facts.append(("reserved", f"{size_text(memory.reserved_bytes)}{held}"))
+    if memory.segments:
+        split, cached = size_text(memory.split_bytes), size_text(memory.cached_bytes)
+        largest = f"the largest free block has {size_text(memory.largest_free_bytes)}"
+        facts.append(("free", f"{split} between blocks in use, {cached} in unused segments; {largest}"))
+    if memory.segments and memory.reserved_bytes:
         facts.append(("fragmentation", f"{percent(memory.split_bytes / memory.reserved_bytes)} of what is reserved"))
     found.append(Facts(tuple(facts)))
-    found += [_purposes(memory), _holders(memory)] if memory.holders else []
-    return found
+    found += [_purposes(memory), _modules(memory), _holders(memory)] if memory.holders else []
+    return [*found, _pools(memory)] if memory.segments else found
 
 
 def _failure(failure: OutOfMemory) -> str:
@@ -91,21 +112,39 @@ def _purposes(memory: DeviceMemory) -> Table:
     sizes: Counter[str] = Counter()
     for holder in memory.holders:
         sizes[holder.purpose] += holder.bytes
-    rows: list[tuple[Cell, ...]] = [
-        (name, size_text(size), percent(size / max(memory.peak_bytes, 1))) for name, size in sizes.most_common()
-    ]
+    rows: list[tuple[Cell, ...]] = [(name, _size(size), _share(size, memory)) for name, size in sizes.most_common()]
     columns = (Column("purpose"), Column("size", number=True), Column("share", number=True))
     return Table(columns, rows_of(rows), "At the peak, by purpose", noun=("purpose", "purposes"))
+
+
+def _modules(memory: DeviceMemory) -> Table:
+    """Who holds the memory, by module; without a row where no stack goes through any."""
+    sizes: Counter[str] = Counter()
+    for holder in memory.holders:
+        sizes[holder.module] += holder.bytes
+    named = any(sizes)
+    rows: list[tuple[Cell, ...]] = [
+        (_size(size), _share(size, memory), Calls(tuple(name.split("."))) if name else Words("outside of modules"))
+        for name, size in sizes.most_common()
+        if named
+    ]
+    columns = (Column("size", number=True), Column("share", number=True), Column("module"))
+    return Table(columns, rows_of(rows, HOLDERS), "At the peak, by module", noun=("module", "modules"))
+
+
+def allocating_place(holder: Holder) -> str:
+    """Where memory was allocated: the program's line, else the innermost frame."""
+    return holder.line or (short_frame(holder.stack[0]) if holder.stack else "no stack was recorded")
 
 
 def _holders(memory: DeviceMemory) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
-            size_text(holder.bytes),
-            percent(holder.bytes / max(memory.peak_bytes, 1)),
-            f"{holder.blocks:,}",
+            _size(holder.bytes),
+            _share(holder.bytes, memory),
+            Amount(f"{holder.blocks:,}", holder.blocks),
             holder.purpose,
-            File(holder.line or (short_frame(holder.stack[0]) if holder.stack else "no stack was recorded")),
+            File(allocating_place(holder)),
         )
         for holder in memory.holders
     ]
@@ -119,11 +158,35 @@ def _holders(memory: DeviceMemory) -> Table:
     return Table(columns, rows_of(rows, HOLDERS), "At the peak, by stack", noun=("stack", "stacks"))
 
 
+def _pools(memory: DeviceMemory) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Words(pool.name),
+            Amount(str(pool.stream), pool.stream),
+            Amount(f"{pool.segments:,}", pool.segments),
+            *map(_size, (pool.reserved_bytes, pool.used_bytes, pool.split_bytes, pool.cached_bytes)),
+        )
+        for pool in pools_of(memory.layout)
+    ]
+    titles = ("stream", "segments", "reserved", "in use", "split", "unused")
+    columns = (Column("pool"), *(Column(title, number=True) for title in titles))
+    return Table(columns, rows_of(rows, HOLDERS), "Pools", noun=("pool", "pools"), when="full")
+
+
+def _size(bytes_: int) -> Amount:
+    return Amount(size_text(bytes_), bytes_)
+
+
+def _share(bytes_: int, memory: DeviceMemory) -> Amount:
+    return Amount(percent(bytes_ / max(memory.peak_bytes, 1)), bytes_)
+
+
 def _data(memory: DeviceMemory) -> DeviceData:
-    return DeviceData(
-        **{name: getattr(memory, name) for name in DeviceData.__struct_fields__ if name != "timeline"},
-        timeline=_timeline(memory),
-    )
+    computed: dict[str, Any] = {"pools": pools_of(memory.layout), "timeline": _timeline(memory)}
+    kept: dict[str, Any] = {
+        name: getattr(memory, name) for name in DeviceData.__struct_fields__ if name not in computed
+    }
+    return DeviceData(**kept, **computed)
 
 
 def _timeline(memory: DeviceMemory) -> tuple[tuple[int, int], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -124,5 +124,5 @@ def _uri(file: str) -> str:
     """Return a relative reference for a relative path, a file URI for an absolute one."""
     if not file or file == "standard input":
         return "stdin"
-    path = PurePath(file)
+    path = Path(file).expanduser()
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())

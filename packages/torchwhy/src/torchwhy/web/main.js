@@ -7,6 +7,7 @@ import { readBlock } from "./block.js";
 import { followCopies } from "./copying.js";
 import { followKeys } from "./keyboard.js";
 import { linkViews } from "./linked.js";
+import { followMemory } from "./memory.js";
 import { followPointer } from "./pointer.js";
 import { Search } from "./search.js";
 import { followSelection } from "./selection.js";
@@ -46,6 +47,7 @@ async function start() {
   followKeys(stages, searches, shown);
   followHeadings();
   drawAmounts(stages.length === 1 ? stages[0].timeline.steps.length : 0);
+  followMemory();
   followCopies(stages);
   linkViews(stages);
   for (const [stage, search] of [...searches].slice(0, 1)) {

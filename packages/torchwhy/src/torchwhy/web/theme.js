@@ -1,5 +1,5 @@
 // @ts-check
-// Light or dark: as the system has it, or as the reader chose.
+// Light or dark: as the system has it, as the reader chose, or as the page that frames this one says in a message.
 
 import { store, stored } from "./storage.js";
 
@@ -28,6 +28,11 @@ export function followTheme(changed) {
   button?.addEventListener("click", () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
     store(KEY, theme);
+    apply();
+  });
+  addEventListener("message", ({ data }) => {
+    if (!THEMES.includes(data?.torchwhyTheme)) return;
+    theme = data.torchwhyTheme;
     apply();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);

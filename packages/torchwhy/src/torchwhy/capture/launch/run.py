@@ -15,6 +15,7 @@ from torchwhy.capture.launch import hooks
 from torchwhy.capture.launch.discovery import Source
 from torchwhy.capture.launch.ending import Ending, on_termination, run_to_end, wait_for_threads
 from torchwhy.capture.launch.importing import after_import
+from torchwhy.capture.launch.out_of_memory import OutOfMemoryWatch
 from torchwhy.capture.launch.program import Program
 from torchwhy.capture.launch.step_function import NamedFunction
 from torchwhy.capture.launch.thread_starts import before_threads_start
@@ -39,6 +40,7 @@ class Settings:
         options: what.
         step_on: one of `STEP_SOURCES`, or a function as MODULE:NAME.
         limits: how much of a run without steps is recorded.
+        on_oom: whether a snapshot of the GPU's allocator is written before an out-of-memory error is raised.
     """
 
     path: Path
@@ -46,6 +48,7 @@ class Settings:
     options: Options
     step_on: str
     limits: Limits
+    on_oom: bool = False
 
     def __post_init__(self) -> None:
         """Check what has no class of its own.
@@ -97,6 +100,8 @@ class _Launched:
         self._whole = WholeRun(self._session, settings.limits, found, "--seconds records more", remedy)
         self._watch: hooks.StepWatch | None = None  # while it looks for more than time
         self._undo: list[Callable[[], None]] = []
+        final = self._session.folder.final
+        self._memory = OutOfMemoryWatch(final.with_name(f"{final.name}.oom.pickle")) if settings.on_oom else None
 
     def run(self) -> None:
         after_import("torch", self._torch_is_loaded)
@@ -104,6 +109,10 @@ class _Launched:
             self._run()
             if self._whole.has_threads:
                 wait_for_threads()  # they may work on when the script has ended
+        except (RuntimeError, MemoryError) as error:
+            if self._memory is not None:
+                self._memory.ended_by(error)
+            raise
         finally:
             try:
                 self._session.stop()  # before a traceback is shown, which is no part of the last step
@@ -151,10 +160,16 @@ class _Launched:
             why = "was never called" if self._found else "was not found"
             self._session.give_up(f"nothing was recorded: the function {self._function} {why}")
         self._whole.tell()
+        if self._memory is not None:
+            self._session.notes.extend(self._memory.notes)
         return self._session.close(ending.text)
 
     def _torch_is_loaded(self, torch: ModuleType) -> None:
         self._torch = True
+        if self._memory is not None:
+            import torch as loaded
+
+            loaded.cuda._lazy_call(self._memory.attach)
         if threading.current_thread() is not threading.main_thread():
             self._session.give_up("nothing was recorded: PyTorch was imported outside the main thread")
             return

@@ -44,10 +44,12 @@ __all__ = [
     "code_of",
     "file_and_line",
     "line_of",
+    "module_path",
     "own_frame",
     "program_path",
     "short_frame",
     "without_line",
+    "without_numbers",
 ]
 
 MODULE_PREFIX: Final = "nn.Module: "
@@ -207,6 +209,25 @@ def own_frame(stack: Sequence[str]) -> str:
     return line_of(second)
 
 
+def module_path(stack: Sequence[str]) -> str:
+    """Return the modules that a stack goes through, the outermost first; "" for none.
+
+    A trace names them ("nn.Module: Linear_3"). A snapshot of the allocator names functions only: each that is called
+    `forward` stands for a module, by its file.
+
+    Args:
+        stack: frames, innermost first, as "train.py(34): step".
+
+    >>> module_path(["torch/nn/modules/linear.py(114): forward", "net/block.py(9): forward", "train.py(34): step"])
+    'block.linear'
+    >>> module_path(["nn.Module: Linear_0", "torch/nn/modules/linear.py(114): forward", "nn.Module: Net_0"])
+    'Net_0.Linear_0'
+    """
+    named = [frame.removeprefix(MODULE_PREFIX) for frame in stack if frame.startswith(MODULE_PREFIX)]
+    files = [found["file"] for frame in stack if frame.endswith(": forward") and (found := _FRAME.match(frame))]
+    return ".".join(reversed(named or [re.split(r"[/\\]", file)[-1].removesuffix(".py") for file in files]))
+
+
 def code_of(frame: str) -> str:
     """Return whose code a frame is: "program", "framework" (calls PyTorch for the program), or "" for all else.
 
@@ -248,6 +269,16 @@ def without_line(frame: str) -> str:
     """
     found = _FRAME.match(frame)
     return f"{found['file']}(?){frame[found.end() :]}" if found and code_of(frame) else frame
+
+
+def without_numbers(frame: str) -> str:
+    """Return a frame without the number of its line, which an edit elsewhere in the file changes.
+
+    >>> without_numbers("train.py(34): step"), without_numbers("aten::mm")
+    ('train.py: step', 'aten::mm')
+    """
+    found = _FRAME.match(frame)
+    return f"{found['file']}{frame[found.end() :]}" if found else frame
 
 
 def program_path(path: Sequence[str]) -> list[str]:

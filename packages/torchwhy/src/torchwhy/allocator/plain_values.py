@@ -1,0 +1,31 @@
+"""Values of a snapshot, which may be anything: what is none of the expected kind counts as nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["blocks_of", "dicts", "integer", "lists"]
+
+
+def integer(value: object) -> int:
+    """A number of bytes or an address; 0 for what is none, or too large to be one."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
+
+
+def dicts(value: object) -> Iterator[dict[str, Any]]:
+    """The dictionaries in a list."""
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+
+
+def lists(value: object) -> list[list[Any]]:
+    """The items of a list, an empty list in place of each that is none."""
+    return [item if isinstance(item, list) else [] for item in value] if isinstance(value, list) else []
+
+
+def blocks_of(segment: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The blocks of a segment, each with its address: before 2023 only the segment had one."""
+    address = integer(segment.get("address"))
+    for block in dicts(segment.get("blocks")):
+        yield block if "address" in block else {**block, "address": address}
+        address += integer(block.get("size"))
