@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from torchfx import _ops
 from torchfx.checks import number_text
@@ -16,7 +17,7 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, choice, frequency, number, sample_rate
 from torchfx.plan import Handover, State
 from torchfx.plan.handover import Move, memory_samples
-from torchfx.tensors import settings_on
+from torchfx.tensors import in_rows, joined, settings_on
 
 __all__ = ["Comb"]
 
@@ -57,28 +58,19 @@ class Comb(Processor):
         """Filter the next block.
 
         The N interleaved signals of every N-th sample are independent of each other, and each goes through a filter of
-        first order: as many whole periods as there are in one operator call, the rest by hand.
+        first order: all of them in one operator call, with silence behind the block where it ends within a period.
         """
         (line,) = state
-        period = line.shape[-1]
+        period, time = line.shape[-1], x.shape[-1]
         sos = settings_on(self._section(rate), x.device)
-        x = x.expand(*line.shape[:-1], x.shape[-1])
-        whole = x.shape[-1] // period * period
-        parts = []
-        if whole:
-            phases = x[..., :whole].unflatten(-1, (-1, period)).transpose(-1, -2)
-            before = torch.stack([line, torch.zeros_like(line)], dim=-1)[None]
-            rows = sos.unsqueeze(-3) if sos.dim() > 2 else sos
-            y, after = _ops.parallel_iir_forward(phases, rows, before)
-            line = after[0, ..., 0]
-            parts.append(y.transpose(-1, -2).flatten(-2))
-        if whole < x.shape[-1] or not whole:
-            b0, b1, a1 = sos[..., 0, 0, None], sos[..., 0, 1, None], sos[..., 0, 4, None]
-            rest = x[..., whole:].double()
-            y = b0 * rest + line[..., : rest.shape[-1]]
-            line = torch.cat([line[..., rest.shape[-1] :], b1 * rest - a1 * y], dim=-1)
-            parts.append(y.to(x.dtype))
-        return torch.cat(parts, dim=-1), (line,)
+        heard = x.expand(*line.shape[:-1], time).double()
+        phases = in_rows(pad(heard, (0, period - 1)), period).mT
+        before = torch.stack([line, torch.zeros_like(line)], dim=-1)[None]
+        y = _ops.parallel_iir_forward(phases, sos.unsqueeze(-3) if sos.dim() > 2 else sos, before)[0]
+        y = joined(y.mT, time)
+        b1, a1 = sos[..., 0, 1, None], sos[..., 0, 4, None]
+        later = torch.cat([line, b1 * heard[..., -period:] - a1 * y[..., -period:]], dim=-1)
+        return y.to(x.dtype), (later[..., -period:],)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append a delay line whose input is b1 x - a1 y, where nothing is learned."""

@@ -77,7 +77,7 @@ HANDED_WAIT_S = 0.01
 RAMP_S = 0.01
 """The fade at both ends of what a delay line keeps, where its length or its input changes."""
 
-SHORTEST_RAMP_S = 0.001
+SHORTEST_RAMP_S = 0.002
 """The shortest of these fades: a line that keeps too little for two of them starts empty."""
 
 
