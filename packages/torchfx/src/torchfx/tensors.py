@@ -158,7 +158,8 @@ def in_rows(x: Tensor, width: int) -> Tensor:
     if isinstance(count, int):
         return x.narrow(-1, 0, count * width).unflatten(-1, (count, width))
     places: Tensor = width * torch.arange(count, device=x.device)[:, None] + torch.arange(width, device=x.device)
-    return x[..., places]
+    found: Tensor = x[..., places]
+    return found
 
 
 def joined(rows: Tensor, length: int) -> Tensor:
@@ -166,7 +167,8 @@ def joined(rows: Tensor, length: int) -> Tensor:
     if isinstance(length, int):
         return rows.flatten(-2).narrow(-1, 0, length)
     places = torch.arange(length, device=rows.device)
-    return rows[..., places // rows.shape[-1], places % rows.shape[-1]]
+    found: Tensor = rows[..., places // rows.shape[-1], places % rows.shape[-1]]
+    return found
 
 
 def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:
