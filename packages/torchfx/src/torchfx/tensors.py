@@ -156,10 +156,8 @@ def in_rows(x: Tensor, width: int) -> Tensor:
     """Return a signal (..., time) as rows (..., time // width, width); what is left at the end is left out."""
     count = x.shape[-1] // width
     if isinstance(count, int):
-        return x.narrow(-1, 0, count * width).unflatten(-1, (count, width))
-    places: Tensor = width * torch.arange(count, device=x.device)[:, None] + torch.arange(width, device=x.device)
-    found: Tensor = x[..., places]
-    return found
+        return x.narrow(-1, 0, count * width).view(*x.shape[:-1], count, width)
+    return x[..., width * torch.arange(count, device=x.device)[:, None] + torch.arange(width, device=x.device)]
 
 
 def joined(rows: Tensor, length: int) -> Tensor:
@@ -167,8 +165,7 @@ def joined(rows: Tensor, length: int) -> Tensor:
     if isinstance(length, int):
         return rows.flatten(-2).narrow(-1, 0, length)
     places = torch.arange(length, device=rows.device)
-    found: Tensor = rows[..., places // rows.shape[-1], places % rows.shape[-1]]
-    return found
+    return rows[..., places // rows.shape[-1], places % rows.shape[-1]]
 
 
 def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:

@@ -58,19 +58,32 @@ class Comb(Processor):
         """Filter the next block.
 
         The N interleaved signals of every N-th sample are independent of each other, and each goes through a filter of
-        first order: all of them in one operator call, with silence behind the block where it ends within a period.
+        first order: as many whole periods as there are in one operator call, the rest by hand.
         """
         (line,) = state
         period, time = line.shape[-1], x.shape[-1]
         sos = settings_on(self._section(rate), x.device)
-        heard = x.expand(*line.shape[:-1], time).double()
-        phases = in_rows(pad(heard, (0, period - 1)), period).mT
+        rows = sos.unsqueeze(-3) if sos.dim() > 2 else sos
+        b0, b1, a1 = (sos[..., 0, i, None] for i in (0, 1, 4))
+        x = x.expand(*line.shape[:-1], time)
         before = torch.stack([line, torch.zeros_like(line)], dim=-1)[None]
-        y = _ops.parallel_iir_forward(phases, sos.unsqueeze(-3) if sos.dim() > 2 else sos, before)[0]
-        y = joined(y.mT, time)
-        b1, a1 = sos[..., 0, 1, None], sos[..., 0, 4, None]
-        later = torch.cat([line, b1 * heard[..., -period:] - a1 * y[..., -period:]], dim=-1)
-        return y.to(x.dtype), (later[..., -period:],)
+        if not isinstance(time, int):  # `torch.export`'s variable: the last period is filled up with silence
+            y = _ops.parallel_iir_forward(in_rows(pad(x.double(), (0, period - 1)), period).mT, rows, before)[0]
+            y = joined(y.mT, time)
+            later = torch.cat([line, b1 * x[..., -period:].double() - a1 * y[..., -period:]], dim=-1)
+            return y.to(x.dtype), (later[..., -period:],)
+        whole = time // period * period
+        parts = []
+        if whole:
+            y, after = _ops.parallel_iir_forward(in_rows(x[..., :whole], period).mT, rows, before)
+            line = after[0, ..., 0]
+            parts.append(y.mT.flatten(-2))
+        if whole < time or not whole:
+            rest = x[..., whole:].double()
+            y = b0 * rest + line[..., : rest.shape[-1]]
+            line = torch.cat([line[..., rest.shape[-1] :], b1 * rest - a1 * y], dim=-1)
+            parts.append(y.to(x.dtype))
+        return torch.cat(parts, dim=-1), (line,)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append a delay line whose input is b1 x - a1 y, where nothing is learned."""
