@@ -21,7 +21,10 @@ __all__ = [
     "check_signal",
     "coefficients",
     "columns",
+    "cut",
+    "in_rows",
     "is_readable",
+    "joined",
     "lacks_float64",
     "latest",
     "no_device",
@@ -136,6 +139,33 @@ def latest(past: Tensor, x: Tensor) -> Tensor:
     time, kept = x.shape[-1], past.shape[-1]
     x = x.expand(*past.shape[:-1], time)
     return x[..., time - kept :].clone() if time >= kept else torch.cat([past[..., time:], x], dim=-1)
+
+
+# Lengths are variables where `torch.export` follows a signal of any length. A slice or a view would compare them, and
+# the exporter refuses what it cannot prove for all lengths: there, samples are gathered.
+
+
+def cut(x: Tensor, start: int, length: int, dim: int = -1) -> Tensor:
+    """Return so much of a dimension from a place on."""
+    if isinstance(length, int):
+        return x.narrow(dim, start, length)
+    return x.index_select(dim, torch.arange(start, start + length, device=x.device))
+
+
+def in_rows(x: Tensor, width: int) -> Tensor:
+    """Return a signal (..., time) as rows (..., time // width, width); what is left at the end is left out."""
+    count = x.shape[-1] // width
+    if isinstance(count, int):
+        return x.narrow(-1, 0, count * width).view(*x.shape[:-1], count, width)
+    return x[..., width * torch.arange(count, device=x.device)[:, None] + torch.arange(width, device=x.device)]
+
+
+def joined(rows: Tensor, length: int) -> Tensor:
+    """Return the first samples (..., length) of rows (..., count, width), one behind the other."""
+    if isinstance(length, int):
+        return rows.flatten(-2).narrow(-1, 0, length)
+    places = torch.arange(length, device=rows.device)
+    return rows[..., places // rows.shape[-1], places % rows.shape[-1]]
 
 
 def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:

@@ -78,3 +78,10 @@ def test_a_gain_in_front_that_moves_far_means_rest():
     move, waiting = handover(fx.filter.LoButterworth(20_000, order=4), fx.filter.LoButterworth(100, order=4))
     assert move is None
     assert waiting == memory_samples(fx.filter.LoButterworth(100, order=4).lti(FS).sos, FS)
+
+
+def test_a_damping_that_moves_far_rings_out_unheard():
+    """What a filter without resonance holds would ring in a sharp one, louder than all that either lets through."""
+    before, after = fx.filter.BiquadHPF(2000, q=0.3), fx.filter.BiquadHPF(2000, q=100.0)
+    assert handover(before, after)[1] == memory_samples(after.lti(FS).sos, FS)
+    assert handover(fx.filter.BiquadHPF(2000, q=80.0), after)[1] < memory_samples(after.lti(FS).sos, FS)

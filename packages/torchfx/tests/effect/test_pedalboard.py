@@ -1,6 +1,8 @@
 """pedalboard's effects and these: equal where definitions agree, else as docs/from-pedalboard.md says."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -26,6 +28,7 @@ from torchfx.effect import Reverb as Freeverb
 pedalboard = pytest.importorskip("pedalboard")
 
 FS = 48_000
+LADDER_MODES = ("LPF12", "HPF12", "BPF12", "LPF24", "HPF24", "BPF24")
 ROUNDING = 3e-7  # of its floats, a few times
 
 
@@ -178,3 +181,89 @@ def test_its_chorus_swings_by_10_ms_times_the_depth_downwards_first(depth):
     delay_ms = 1000 * (x - torch.from_numpy(pedalboard.Chorus(1.0, depth, 20.0, 0.0, 1.0)(x.numpy(), FS)))[0, FS:]
     expected = 20 - 10 * depth * torch.sin(2 * math.pi * torch.arange(FS) / FS)
     assert torch.allclose(delay_ms, expected, rtol=0, atol=0.05)
+
+
+def click(at=4800):
+    x = torch.zeros(1, FS)
+    x[0, at] = 1
+    return x
+
+
+def echoes(y, count=4):
+    """Return where samples above -60 dB lie behind the click, and what they are."""
+    places = (y[0].abs() > 1e-3).nonzero()[:count, 0]
+    return [int(place) - 4800 for place in places], [float(y[0, place]) for place in places]
+
+
+@pytest.mark.parametrize("feedback", [0.5, -0.5])
+def test_its_chorus_subtracts_what_comes_back_a_sample_later(feedback):
+    its = torch.from_numpy(pedalboard.Chorus(1.0, 0.0, 10.0, feedback, 1.0)(click().numpy(), FS))
+    own = Chorus(1.0, 0.0, 10.0, 1.0, -feedback, fs=FS)(click())
+    assert echoes(its) == ([480, 961, 1442, 1923], pytest.approx([(-feedback) ** k for k in range(4)]))
+    assert echoes(own) == ([480, 960, 1440, 1920], pytest.approx([(-feedback) ** k for k in range(4)]))
+
+
+@pytest.mark.parametrize("feedback", [0.5, -0.5])
+def test_its_phaser_subtracts_in_a_loop_of_one_sample(feedback):
+    filtered = Phaser(1.0, 0.0, 1300, 6, 1.0, fs=FS)(click(0)).double()
+    n = 1 << 17
+    through = torch.fft.rfft(filtered, n)
+    late = torch.exp(-2j * math.pi * torch.arange(n // 2 + 1) / n)
+    expected = torch.fft.irfft(through / (1 + feedback * late * through), n)[..., : FS - 4800]
+    its = torch.from_numpy(pedalboard.Phaser(1.0, 0.0, 1300, feedback, 1.0)(click().numpy(), FS))[..., 4800:]
+    assert float((its - expected).abs().max()) < 1e-6
+
+
+@pytest.mark.parametrize(("seconds", "samples"), [(0.01, 479), (480.7 / FS, 480)])
+def test_its_delay_cuts_off_a_product_in_floats(seconds, samples):
+    its = torch.from_numpy(pedalboard.Delay(seconds, 0.5, 1.0)(click().numpy(), FS))
+    assert echoes(its) == ([samples * k for k in range(1, 5)], pytest.approx([0.5**k for k in range(4)]))
+    assert pedalboard.Delay().mix == 0.5
+    assert Delay().mix == 1.0
+
+
+def ladder(mode, level):
+    """Return its ladder's answer to a click of a level, relative to that."""
+    effect = pedalboard.LadderFilter(getattr(pedalboard.LadderFilter, mode), 1000, 0.0, 1.0)
+    return torch.from_numpy(effect((level * click()).numpy(), FS))[0, 4800:].double() / level
+
+
+def test_its_ladder_saturates_and_resonates_and_one_mode_has_the_other_sign():
+    quiet = ladder("LPF12", 1e-4)
+    assert float((ladder("LPF12", 1.0) - quiet).abs().max()) > 0.05 * float(quiet.abs().max())
+    own = {
+        mode: ours.Ladder(1000, resonance=0.0, drive=0.0, mode=mode, fs=FS)(click())[0, 4800:] for mode in LADDER_MODES
+    }
+    for mode, y in own.items():
+        likeness = float(torch.nn.functional.cosine_similarity(ladder(mode, 1e-4), y.double(), dim=0))
+        assert -likeness > 0.95 if mode == "BPF12" else likeness > 0.95
+    at_cutoff = [20 * math.log10(float(torch.fft.rfft(y)[900].abs())) for y in (own["LPF12"].double(), quiet)]
+    assert at_cutoff == pytest.approx([-6.02, -1.98], abs=0.05)
+
+
+def test_its_resampler_goes_there_and_back_and_its_containers_are_those_of_here(generator):
+    x = noise(generator)
+    assert pedalboard.Resample(8000)(x.numpy(), FS).shape == x.shape
+    both = [pedalboard.Gain(-6), pedalboard.Distortion(10)]
+    parts = Gain("-6dB"), Distortion(10)
+    assert deviation((parts[0] | parts[1])(x), pedalboard.Chain(both), x) < ROUNDING
+    assert deviation((parts[0] + parts[1])(x), pedalboard.Mix(both), x) < ROUNDING
+    with pytest.raises(TypeError):
+        pedalboard.IIRFilter([1.0, 0.5], [1.0, 0.2])
+
+
+def test_the_page_names_every_class_of_both_and_no_other():
+    """But for what is abstract, and a plug-in's, of other systems."""
+    page = (Path(__file__).parents[2] / "docs" / "from-pedalboard.md").read_text()
+    rows = [line.split("|")[1:3] for line in page.replace(r"\|", "or").splitlines() if line.startswith("| `")]
+    theirs = {name for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+    assert {name for name in theirs - {"AudioUnitPlugin"} if not hasattr(pedalboard, name)} == set()
+    effects = {name for name, each in vars(pedalboard).items() if name[0] != "_" and _is_effect(each)}
+    assert effects - theirs == set()
+    for place, name in re.findall(r"`(effect|filter)\.(\w+)`", " ".join(row[1] for row in rows)):
+        assert hasattr(getattr(fx, place), name)
+
+
+def _is_effect(each):
+    abstract = {"Plugin", "PluginContainer"}
+    return isinstance(each, type) and issubclass(each, pedalboard.Plugin) and each.__name__ not in abstract

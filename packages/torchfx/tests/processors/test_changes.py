@@ -180,7 +180,7 @@ def check(entry, x, y, crossing, steadies):
         f"{float((y.abs() / bound)[..., after].max()):.3g} times the bound"
     )
     if entry.name not in UNSTEADY:
-        rough = roughness(y) / (3 * max(map(roughness, steadies)) + 2e-3 * max(1.0, sum(peaks[-2:])))
+        rough = roughness(y) / (3 * max(map(roughness, steadies)) + 2e-4 * max(1.0, sum(peaks[-2:])))
         assert rough <= 1, f"a click: {rough:.3g} times the bound of the second difference"
 
 

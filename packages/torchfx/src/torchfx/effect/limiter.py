@@ -115,8 +115,11 @@ class Limiter(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return all as it is; a longer look-ahead is heard when its delay has filled."""
-        return kept(old, new, rate, max(0, new[0].shape[-1] - old[0].shape[-1]))
+        """Return all as it is; it is heard when the look-ahead has passed.
+
+        Until then the gain does not yet know the new threshold, and what exceeds it is cut off.
+        """
+        return kept(old, new, rate, self.latency_samples(rate))
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         """Return threshold and the coefficient of the release."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from torchfx.functional.stretching import OVERLAP, overlapping_window
 from torchfx.parameters import count, number, recording, sample_rate
 from torchfx.pieces import PIECE, Pieces
 from torchfx.rate import ambient_rate
+from torchfx.tensors import cut, in_rows
 
 __all__ = ["NoiseReduction"]
 
@@ -69,18 +70,17 @@ class NoiseReduction(Processor):
         if x.numel() == 0:
             return x
         window = overlapping_window(n, x.device).to(x.dtype)
-        spectra, power = self._heard(pad(x, (n - hop, -time % hop + n - hop)), window)
+        spectra, power = self._heard(pad(x, (n - hop, n - 1)), window)
         noise = self._given_noise(tuple(x.shape[:-1]), window, rate)
         if noise is None:
-            inside = power[..., self._inside(time, power.shape[-2]), :]
-            quiet = _quietest(inside.sum(-1))[..., None]
-            chosen = inside.gather(-2, quiet.expand(*quiet.shape[:-1], inside.shape[-1]))
-            noise = chosen.double().mean(-2).to(x.dtype)
+            inside = cut(power, *self._inside(time, power.shape[-2]), dim=-2)
+            is_quiet, quiet = _quietest(inside.sum(-1))
+            total = (inside * is_quiet[..., None].to(x.dtype)).sum(-2, dtype=torch.float64)
+            noise = (total / quiet).to(x.dtype)
         loud = self._smoothed(self._loud(power, noise), self._spans(power.shape[-2], rate))
         frames = self._attenuated(spectra, loud, window)
-        columns, length = frames.flatten(0, -3).mT if frames.dim() > 2 else frames.mT, (power.shape[-2] - 1) * hop + n
-        added_up = fold(columns, (1, length), (1, n), stride=(1, hop)).reshape(*x.shape[:-1], length)
-        return added_up[..., n - hop : n - hop + time]
+        added_up = self._added_up(frames)
+        return cut(added_up, n - hop, time)
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
         """Yield the signal with less noise; where no noise is given, the signal is read twice before."""
@@ -97,18 +97,18 @@ class NoiseReduction(Processor):
 
         noise = self._given_noise(x.shape[:-1], window, rate)
         if noise is None:
-            first, stop, _ = self._inside(x.time, count).indices(count)
+            first, inside = self._inside(x.time, count)
+            stop = first + inside
             stretches = [(each, min(stop, each + at_once)) for each in range(first, stop, at_once)]
             sums = torch.empty(*x.shape[:-1], stop - first, dtype=dtype)  # kept small parts would scatter the memory
             for begin, end in stretches:
                 sums[..., begin - first : end - first] = heard(begin, end)[1].sum(-1)
-            quiet = _quietest(sums)
-            is_quiet = torch.zeros(*x.shape[:-1], stop - first, dtype=torch.float64).scatter(-1, quiet, 1.0)
+            is_quiet, quiet = _quietest(sums)
             total = torch.zeros(*x.shape[:-1], n // 2 + 1, dtype=torch.float64)
             for begin, end in stretches:
                 chosen = is_quiet[..., begin - first : end - first]
-                total += (chosen[..., None, :] @ heard(begin, end)[1].double()).squeeze(-2)
-            noise = (total / quiet.shape[-1]).to(dtype)
+                total += (chosen[..., None, :].double() @ heard(begin, end)[1].double()).squeeze(-2)
+            noise = (total / quiet).to(dtype)
         behind = torch.zeros(*x.shape[:-1], n - hop, dtype=dtype)
         for first in range(0, count, at_once):
             stop = min(count, first + at_once)
@@ -116,9 +116,8 @@ class NoiseReduction(Processor):
             spectra, power = heard(begin, end)
             inner = slice(first - begin, stop - begin)
             loud = self._smoothed(self._loud(power, noise), spans)[..., inner, :]
-            columns = self._attenuated(spectra[..., inner, :], loud, window).mT
-            length = (stop - first - 1) * hop + n
-            y = fold(columns, (1, length), (1, n), stride=(1, hop)).reshape(*x.shape[:-1], length)
+            y = self._added_up(self._attenuated(spectra[..., inner, :], loud, window))
+            length = y.shape[-1]
             y = y + pad(behind, (0, length - behind.shape[-1]))
             y, behind = y[..., : (stop - first) * hop], y[..., (stop - first) * hop :]
             place = (first - OVERLAP + 1) * hop
@@ -130,14 +129,14 @@ class NoiseReduction(Processor):
         return rate
 
     def _heard(self, x: Tensor, window: Tensor) -> tuple[Tensor, Tensor]:
-        """Return spectra and power (..., frames, bins) of a signal of a whole number of hops."""
-        spectra = torch.fft.rfft(_frames(x, self.n_fft // OVERLAP) * window)
+        """Return spectra and power (..., frames, bins) of a signal's whole number of hops."""
+        spectra = _each(torch.fft.rfft, _frames(x, self.n_fft // OVERLAP) * window)
         return spectra, spectra.real.square() + spectra.imag.square()
 
-    def _inside(self, time: int, count: int) -> slice:
-        """Return which of a signal's frames lie in it as a whole; all of them where none does."""
+    def _inside(self, time: int, count: int) -> tuple[int, int]:
+        """Return the first of a signal's frames that lie in it as a whole, and how many do; of all where none does."""
         n, hop = self.n_fft, self.n_fft // OVERLAP
-        return slice(OVERLAP - 1, OVERLAP + (time - n) // hop) if time >= n else slice(0, count)
+        return (OVERLAP - 1, 1 + (time - n) // hop) if time >= n else (0, count)
 
     def _given_noise(self, shape: tuple[int, ...], window: Tensor, rate: float) -> Tensor | None:
         """Return the mean power (..., bins) of the noise's recording, if there is one."""
@@ -149,7 +148,7 @@ class NoiseReduction(Processor):
         if noise.dim() > 1 and noise.shape[-2] not in (1, channels):
             raise ArgumentError(f"noise must have 1 channel or the signal's {channels}, got {noise.shape[-2]}")
         noise = pad(noise, (0, max(0, n - noise.shape[-1])))
-        heard = torch.fft.rfft(_frames(noise[..., : noise.shape[-1] // hop * hop], hop) * window)
+        heard = torch.fft.rfft(_frames(noise, hop) * window)
         found: Tensor = heard.abs().square().mean(-2)
         return found if shape else found.reshape(found.shape[-1:])
 
@@ -160,8 +159,14 @@ class NoiseReduction(Processor):
     def _attenuated(self, spectra: Tensor, loud: Tensor, window: Tensor) -> Tensor:
         """Return the frames (..., frames, n_fft) with less noise."""
         floor = 10 ** (-self.reduction_db / 20)
-        frames: Tensor = torch.fft.irfft(spectra * (floor + (1 - floor) * loud), self.n_fft) * window
-        return frames
+        return _each(torch.fft.irfft, spectra * (floor + (1 - floor) * loud)) * window
+
+    def _added_up(self, frames: Tensor) -> Tensor:
+        """Return the sum (..., time) of frames (..., frames, n_fft), each a hop behind the one before."""
+        n, hop, leading = self.n_fft, self.n_fft // OVERLAP, frames.shape[:-2]
+        columns = frames.flatten(0, -3).mT if leading else frames.mT[None]
+        y = fold(columns, (1, (frames.shape[-2] - 1) * hop + n), (1, n), stride=(1, hop))[..., 0, 0, :]
+        return y.unflatten(0, leading) if leading else y[0]
 
     def _spans(self, count: int, rate: float) -> tuple[int, int]:
         """Return over how many frames and bins on each side the attenuation is averaged."""
@@ -171,22 +176,35 @@ class NoiseReduction(Processor):
 
     def _smoothed(self, mask: Tensor, spans: tuple[int, int]) -> Tensor:
         """Return the mean (..., frames, bins) of what lies around."""
-        flat = mask.reshape(-1, 1, *mask.shape[-2:])
-        size = (2 * spans[0] + 1, 2 * spans[1] + 1)
-        return avg_pool2d(flat, size, 1, spans, count_include_pad=False).reshape(mask.shape)
+        leading, size = mask.shape[:-2], (2 * spans[0] + 1, 2 * spans[1] + 1)
+        flat = mask.flatten(0, -3) if leading else mask[None]
+        found = avg_pool2d(flat, size, 1, spans, count_include_pad=False)
+        return found.unflatten(0, leading) if leading else found[0]
 
 
-def _quietest(total: Tensor) -> Tensor:
-    """Return the indices (..., n) of the frames with the least power, of those that are not silent."""
-    total = torch.where(total > 0, total, torch.inf)
-    return total.topk(max(1, total.shape[-1] // QUIETEST), largest=False).indices
+def _each(transform: Callable[[Tensor], Tensor], frames: Tensor) -> Tensor:
+    """Return the transforms of frames (..., frames, n); where their number is `torch.export`'s variable, row by row.
+
+    PyTorch joins all dimensions but the last, which the exporter does not accept of a variable beside others.
+    """
+    if isinstance(frames.shape[-2], int) or frames.dim() == 2:
+        return transform(frames)
+    rows = [transform(row) for row in frames.flatten(0, -3).unbind()]
+    return torch.stack(rows).unflatten(0, frames.shape[:-2])
+
+
+def _quietest(total: Tensor) -> tuple[Tensor, int]:
+    """Return which frames (..., frames) have the least power, of those that are not silent, and how many they are."""
+    count = torch.sym_max(1, total.shape[-1] // QUIETEST)
+    ranks = torch.where(total > 0, total, torch.inf).argsort(-1).argsort(-1)
+    return ranks < count, count
 
 
 def _frames(x: Tensor, hop: int) -> Tensor:
-    """Return the frames (..., frames, OVERLAP hop) of a signal of a whole number of hops.
+    """Return the frames (..., frames, OVERLAP hop) of a signal's whole number of hops.
 
     `Tensor.unfold` does the same; PyTorch 2.13 has no rule for its derivative under `torch.vmap`, and warns.
     """
-    pieces = x.unflatten(-1, (-1, hop))
+    pieces = in_rows(x, hop)
     count = pieces.shape[-2] - OVERLAP + 1
     return torch.cat([pieces[..., i : i + count, :] for i in range(OVERLAP)], dim=-1)

@@ -12,6 +12,7 @@ from torchfx.core.processor import Processor
 from torchfx.effect.modulation import exact, loop
 from torchfx.parameters import Value, count, frequency, number, sample_rate
 from torchfx.plan import State
+from torchfx.plan.handover import UNKNOWN_WAIT_S, Handover, kept, samples
 from torchfx.tensors import columns
 
 __all__ = ["Phaser"]
@@ -69,6 +70,18 @@ class Phaser(Processor):
             return None
         found: int = program.phaser(source, settings, phase, filters)
         return found
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return all that it holds where its filters and what goes into them stay the same, else the phase alone.
+
+        The state of an all-pass means another signal to one with another corner, and a loop would repeat the jump.
+        """
+        handover = kept(old, new, rate)
+        same = ("depth_octaves", "centre_frequency", "stages", "feedback")
+        pairs = [[torch.as_tensor(getattr(each, name)) for each in (self, before)] for name in same]
+        if all(own.shape == was.shape and torch.equal(own, was) for own, was in pairs):
+            return handover
+        return Handover((None, *handover.moves[1:]), samples(UNKNOWN_WAIT_S, rate), rises=True)
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         turns, centre = (exact(each) / rate for each in (self.rate_hz, self.centre_frequency))

@@ -19,6 +19,7 @@ from torchfx.functional.stretching import (
     METHODS,
     OVERLAP,
     stretched,
+    stretched_length,
     stretched_pieces,
     time_stretch,
     vocoder_window,
@@ -67,7 +68,7 @@ class TimeStretch(Processor):
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
         """Yield the longer or shorter signal."""
-        return stretched_pieces(x, self.rate, self.method, self.n_fft, max(1, round(x.time / self.rate)))
+        return stretched_pieces(x, self.rate, self.method, self.n_fft, stretched_length(x.time, self.rate))
 
 
 class Varispeed(Processor):
@@ -88,11 +89,11 @@ class Varispeed(Processor):
     def forward(self, x: Tensor) -> Tensor:
         """Return the longer or shorter signal."""
         down, up = simple_ratio(self.rate)
-        return _varied(x, up, down, max(1, round(x.shape[-1] / self.rate)))
+        return _varied(x, up, down, stretched_length(x.shape[-1], self.rate))
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
         """Yield the longer or shorter signal."""
-        (down, up), length = simple_ratio(self.rate), max(1, round(x.time / self.rate))
+        (down, up), length = simple_ratio(self.rate), stretched_length(x.time, self.rate)
         reach = resampling_reach(up, down, "HQ") if up != down else 0
         taps = resampling_taps(up, down, "HQ") if up != down else None
         for start in range(0, length, PIECE):

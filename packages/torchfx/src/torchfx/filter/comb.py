@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from torchfx import _ops
 from torchfx.checks import number_text
@@ -16,7 +17,7 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, choice, frequency, number, sample_rate
 from torchfx.plan import Handover, State
 from torchfx.plan.handover import Move, memory_samples
-from torchfx.tensors import settings_on
+from torchfx.tensors import in_rows, joined, settings_on
 
 __all__ = ["Comb"]
 
@@ -60,20 +61,24 @@ class Comb(Processor):
         first order: as many whole periods as there are in one operator call, the rest by hand.
         """
         (line,) = state
-        period = line.shape[-1]
+        period, time = line.shape[-1], x.shape[-1]
         sos = settings_on(self._section(rate), x.device)
-        x = x.expand(*line.shape[:-1], x.shape[-1])
-        whole = x.shape[-1] // period * period
+        rows = sos.unsqueeze(-3) if sos.dim() > 2 else sos
+        b0, b1, a1 = (sos[..., 0, i, None] for i in (0, 1, 4))
+        x = x.expand(*line.shape[:-1], time)
+        before = torch.stack([line, torch.zeros_like(line)], dim=-1)[None]
+        if not isinstance(time, int):  # `torch.export`'s variable: the last period is filled up with silence
+            y = _ops.parallel_iir_forward(in_rows(pad(x.double(), (0, period - 1)), period).mT, rows, before)[0]
+            y = joined(y.mT, time)
+            later = torch.cat([line, b1 * x[..., -period:].double() - a1 * y[..., -period:]], dim=-1)
+            return y.to(x.dtype), (later[..., -period:],)
+        whole = time // period * period
         parts = []
         if whole:
-            phases = x[..., :whole].unflatten(-1, (-1, period)).transpose(-1, -2)
-            before = torch.stack([line, torch.zeros_like(line)], dim=-1)[None]
-            rows = sos.unsqueeze(-3) if sos.dim() > 2 else sos
-            y, after = _ops.parallel_iir_forward(phases, rows, before)
+            y, after = _ops.parallel_iir_forward(in_rows(x[..., :whole], period).mT, rows, before)
             line = after[0, ..., 0]
-            parts.append(y.transpose(-1, -2).flatten(-2))
-        if whole < x.shape[-1] or not whole:
-            b0, b1, a1 = sos[..., 0, 0, None], sos[..., 0, 1, None], sos[..., 0, 4, None]
+            parts.append(y.mT.flatten(-2))
+        if whole < time or not whole:
             rest = x[..., whole:].double()
             y = b0 * rest + line[..., : rest.shape[-1]]
             line = torch.cat([line[..., rest.shape[-1] :], b1 * rest - a1 * y], dim=-1)

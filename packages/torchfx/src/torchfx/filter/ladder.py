@@ -108,7 +108,7 @@ class Ladder(Processor):
         was, own = (torch.as_tensor(each.cutoff, dtype=torch.float64).detach() for each in (before, self))
         if bool(((own / was).log().abs() <= NEAR_CORNER).all()):
             return kept(old, new, rate)
-        return Handover((None,), samples(min(LONGEST_WAIT_S, PERIODS / float(own.min())), rate))
+        return Handover((None,), samples(min(LONGEST_WAIT_S, PERIODS / float(own.min())), rate), rises=True)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append the filter, where nothing in it is learned."""

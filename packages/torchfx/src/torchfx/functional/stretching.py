@@ -17,13 +17,14 @@ from torchfx.checks import finite_number, number_text, whole_number
 from torchfx.design.operator import design_operator
 from torchfx.errors import ArgumentError
 from torchfx.pieces import PIECE, Pieces
-from torchfx.tensors import check_signal, settings_on
+from torchfx.tensors import check_signal, cut, settings_on
 
 __all__ = [
     "METHODS",
     "OVERLAP",
     "overlapping_window",
     "stretched",
+    "stretched_length",
     "stretched_pieces",
     "time_stretch",
     "vocoder_window",
@@ -71,7 +72,13 @@ def time_stretch(x: Tensor, rate: float, method: str = "phase_vocoder", n_fft: i
     n_fft = whole_number("n_fft", n_fft, 256)
     if n_fft & (n_fft - 1):
         raise ArgumentError(f"n_fft must be a power of two, got {n_fft}")
-    return stretched(x, rate, method, n_fft, max(1, round(x.shape[-1] / rate)))
+    return stretched(x, rate, method, n_fft, stretched_length(x.shape[-1], rate))
+
+
+def stretched_length(time: int, rate: float) -> int:
+    """Return how many samples a signal has that is `rate` times as fast: at least one."""
+    found = round(time / rate)
+    return found if found > 1 else 1  # `max` would stay in all that `torch.export` computes with lengths
 
 
 def stretched(x: Tensor, rate: float, method: str, n_fft: int, length: int) -> Tensor:
@@ -107,9 +114,8 @@ def _phase_vocoder(x: Tensor, rate: float, n_fft: int, length: int) -> Tensor:
     hop = n_fft // OVERLAP
     window, missing = vocoder_window(n_fft, x.device)
     y, _ = _ops.phase_vocoder_forward(x, window, None, rate, hop, 0, 0, -(-length // hop) + 2)
-    y = y[..., n_fft // 2 : n_fft // 2 + length]
-    head = (y[..., :hop] / missing[:length]).to(x.dtype)
-    return torch.cat([head, y[..., hop:]], dim=-1)
+    head, rest = y[..., n_fft // 2 : n_fft // 2 + hop], y[..., n_fft // 2 + hop :]
+    return cut(torch.cat([(head / missing).to(x.dtype), rest], dim=-1), 0, length)
 
 
 def _vocoder_pieces(x: Pieces, rate: float, n_fft: int, length: int) -> Iterator[Tensor]:

@@ -35,7 +35,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["UNKNOWN_WAIT_S", "Handover", "Move", "kept", "kept_lines", "memory_samples", "samples", "sections_handover"]
+__all__ = [
+    "UNKNOWN_WAIT_S",
+    "Handover",
+    "Move",
+    "eased",
+    "kept",
+    "kept_lines",
+    "memory_samples",
+    "samples",
+    "sections_handover",
+]
 
 Array = npt.NDArray[Any]
 
@@ -49,8 +59,8 @@ NEAR_LEVEL = 0.25
 A design may put its whole gain, of 1e-6, into the first section."""
 
 NEAR_CORNER, NEAR_GAIN = 0.5, 0.25
-"""How far the corner frequency (as a natural logarithm) and the gains (relative to the largest) of a section may move
-for `HANDED_WAIT_S` to be enough."""
+"""How far the corner frequency and the damping (as natural logarithms) and the gains (relative to the largest) of a
+section may move for `HANDED_WAIT_S` to be enough."""
 
 FORGOTTEN = 1e-2
 """How much of a state's tail may be left after `memory_samples`, relative to its largest sample: an upper bound."""
@@ -64,8 +74,11 @@ UNKNOWN_WAIT_S = 0.05
 HANDED_WAIT_S = 0.01
 """The longest time that a filter runs unheard if it got the state of one with nearly equal frequencies and gains."""
 
-RAMP_S = 0.005
+RAMP_S = 0.01
 """The fade at both ends of what a delay line keeps, where its length or its input changes."""
+
+SHORTEST_RAMP_S = 0.002
+"""The shortest of these fades: a line that keeps too little for two of them starts empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +89,7 @@ class Move:
         source: the place of the old state's tensor.
         rows: for each row (all dimensions but the last) of the new tensor the row of the old one; None: the same.
         parts: for each, where it begins in old and new rows, and its length; None: whole rows.
-        ramp: over so many samples each part fades in at its beginning and out at its end.
+        ramp: over so many samples, at most half of it, each part fades in at its beginning and out at its end.
         matrices: float64 (..., 2, 2), by which the last dimension is multiplied; broadcast with the tensor.
     """
 
@@ -114,6 +127,12 @@ def kept(old: Sequence[Tensor], new: Sequence[Tensor], rate: float | None, waiti
     return Handover(moves, waiting)
 
 
+def eased(along: Tensor) -> Tensor:
+    """Return the curve of all fades, 3 u^2 - 2 u^3 for u from 0 to 1: it has no corners, which would be heard."""
+    along = along.clamp(0, 1)
+    return along * along * (3 - 2 * along)
+
+
 def samples(seconds: float, rate: float | None) -> int:
     """Return a time in samples, to the nearest; without a rate as at 48 kHz."""
     return int(seconds * (rate or 48_000) + 0.5)
@@ -129,7 +148,8 @@ def kept_lines(source: int, old: Sequence[int], new: Sequence[int], rate: float 
     parts, at, to = [], 0, 0
     for before, after in zip(old, new, strict=True):
         count = min(before, after)
-        parts.append((at + before - count, to + after - count, count))
+        if count >= 2 * samples(SHORTEST_RAMP_S, rate):
+            parts.append((at + before - count, to + after - count, count))
         at, to = at + before, to + after
     return Move(source, parts=tuple(parts), ramp=max(1, samples(RAMP_S, rate)))
 
@@ -229,7 +249,8 @@ def _matrices(before: Tensor, after: Tensor, state: Tensor) -> tuple[Tensor, boo
         determinant = a * d - b * c
         shown = abs(determinant) > SMALLEST * abs(m[:, 0]).max(0) ** 2
         scale = _levels(np.maximum(abs(low), abs(high)))
-        moved = abs(np.log(g[1] / g[0]))
+        damping = abs(1 - a2) / np.sqrt(al * be)
+        moved = np.maximum(abs(np.log(g[1] / g[0])), abs(np.log(damping[1] / damping[0])))
         moved[first_order] = 0.0
         mixes = np.array([low, high, (b0 - b2) / np.sqrt(al * be)])
         mixed = abs(mixes[:, 1] - mixes[:, 0]).max(0) / abs(mixes).max((0, 1))

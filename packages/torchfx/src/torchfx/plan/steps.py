@@ -30,7 +30,6 @@ from torchfx.plan.handover import (
     Handover,
     Move,
     kept,
-    kept_lines,
     memory_samples,
     samples,
     sections_handover,
@@ -350,8 +349,9 @@ class LTIStep(Step):
         moves: list[Move | None] = []
         waiting, at = 0, 0
         if own.delay:
-            line = kept_lines(0, [was.delay], [own.delay], rate) if was.delay else None
-            moves.append(None if line is None else replace(line, ramp=0))  # it holds what the new delay would hold
+            count = min(was.delay, own.delay)  # the line holds what the new delay would hold
+            line = Move(0, parts=((was.delay - count, own.delay - count, count),)) if was.delay else None
+            moves.append(line)
             waiting += own.delay if line is None else max(0, own.delay - was.delay)
         at += was.delay > 0
         if own.taps is not None:

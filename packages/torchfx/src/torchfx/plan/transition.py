@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from torchfx._ops.program import Program
 from torchfx.errors import StreamError
-from torchfx.plan.handover import Handover, Move, samples
+from torchfx.plan.handover import Handover, Move, eased, samples
 from torchfx.plan.steps import (
     CausalStep,
     FeatureStep,
@@ -42,7 +42,7 @@ class TransitionStep(Step):
         old, new: the steps; their outputs have one shape.
         sizes: how many tensors the state of each holds.
         handover: how many samples only the old one is heard, and whether the new one's input rises from silence.
-        length: samples of the crossfade. Its curve 3 u^2 - 2 u^3 has no corners.
+        length: samples of the crossfade.
     """
 
     def __init__(self, old: Step, new: Step, sizes: tuple[int, int], handover: Handover, length: int) -> None:
@@ -76,8 +76,7 @@ class TransitionStep(Step):
         if begin >= self.length:
             return b
         along = torch.arange(begin + 1, begin + time + 1, dtype=torch.float64, device=b.device) / self.length
-        along.clamp_(0, 1)
-        along = along * along * (3 - 2 * along)
+        along = eased(along)
         crossed = torch.lerp(a.double(), b.double(), along)  # where one is not heard it may be infinite
         return torch.where(along == 0, a, torch.where(along == 1, b, crossed.to(b.dtype)))
 
@@ -187,8 +186,8 @@ class Copy:
                 rows = source.reshape(-1, source.shape[-1])[list(move.rows)].view(*target.shape[:-1], -1)
             target[..., to : to + count] = rows[..., begin : begin + count]
             if move.ramp:
-                ramp = min(move.ramp, count)
-                rise = torch.arange(1, ramp + 1, dtype=target.dtype, device=target.device) / (ramp + 1)
+                ramp = min(move.ramp, count // 2)
+                rise = eased(torch.arange(1, ramp + 1, dtype=target.dtype, device=target.device) / (ramp + 1))
                 target[..., to : to + ramp] *= rise
                 target[..., to + count - ramp : to + count] *= rise.flip(0)
 

@@ -69,7 +69,7 @@ STATE = Operand(2, exact=True)
 OPERATORS = (
     Operator(
         "phase_vocoder_forward(Tensor x, Tensor window, Tensor? state, float rate, int hop, int first, int origin,"
-        " int count) -> (Tensor y, Tensor after)",
+        " SymInt count) -> (Tensor y, Tensor after)",
         {"x": Operand(1), "window": Operand(1), "state": STATE},
         (Operand(1, exact=True), STATE),
         shapes,
