@@ -16,6 +16,14 @@ namespace {
 constexpr int64_t tiles_together = 8;     // of one channel, by one thread in a row
 constexpr int64_t values_alone = 1 << 15;  // samples in frames that one thread transforms faster than two
 
+// Whether a run of weights is zeros, which most are: asked for several at once, in vectors.
+constexpr int64_t weights_together = 16;
+bool all_zero(const double* weights) {
+    bool found = false;
+    for (int64_t i = 0; i < weights_together; ++i) found |= weights[i] != 0;
+    return !found;
+}
+
 // Filters without the bins that are 0 at both ends of each, rounded to float.
 struct Bands {
     std::vector<Band> bands;
@@ -25,7 +33,10 @@ struct Bands {
         if (!filters) return;
         for (int64_t m = 0; m < count; ++m, filters += bins) {
             int64_t first = 0, end = bins;
+            while (end - first >= weights_together && all_zero(filters + first)) first += weights_together;
             while (first < end && filters[first] == 0) ++first;
+            while (end - first >= weights_together && all_zero(filters + end - weights_together))
+                end -= weights_together;
             while (end > first && filters[end - 1] == 0) --end;
             bands.push_back({first, end - first, static_cast<int64_t>(weights.size())});
             for (int64_t k = first; k < end; ++k) weights.push_back(static_cast<float>(filters[k]));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import torch
@@ -23,12 +24,12 @@ def mel_forward(x: Tensor, window: Tensor, filters: Tensor | None, n_fft: int, h
         return
     signal, row_stride, time_stride, _ = signal_rows(x, x.shape[:-1])
     taps, weights = packed(window), None if filters is None else packed(filters)
-    numbers = torch.tensor([power, *settings], dtype=torch.float64)
+    numbers = array("d", (power, *settings))
     pack, run = native.call["mel_forward"]
     status = run(pack(
         signal.data_ptr(), row_stride, time_stride, x.shape[-1], y.data_ptr(), y[..., 0, 0].numel(), count,
         taps.data_ptr(), taps.shape[-1], n_fft, hop, origin, reflect, address(weights), y.shape[-2],
-        numbers.data_ptr(), torch.get_num_threads(),
+        numbers.buffer_info()[0], torch.get_num_threads(),
     ))  # fmt: skip
     if status:
         raise_for(status, "mel_forward")
