@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
@@ -16,12 +17,13 @@ namespace {
 constexpr int64_t tiles_together = 8;     // of one channel, by one thread in a row
 constexpr int64_t values_alone = 1 << 15;  // samples in frames that one thread transforms faster than two
 
-// Whether a run of weights is zeros, which most are: asked for several at once, in vectors.
+// Whether so many weights, most of which are 0, are all 0.0: their bits are joined in vectors.
 constexpr int64_t weights_together = 16;
 bool all_zero(const double* weights) {
-    bool found = false;
-    for (int64_t i = 0; i < weights_together; ++i) found |= weights[i] != 0;
-    return !found;
+    uint64_t bits[weights_together], joined = 0;
+    std::memcpy(bits, weights, sizeof bits);
+    for (const uint64_t each : bits) joined |= each;
+    return joined == 0;
 }
 
 // Filters without the bins that are 0 at both ends of each, rounded to float.
@@ -31,6 +33,8 @@ struct Bands {
 
     Bands(const double* filters, int64_t count, int64_t bins) {
         if (!filters) return;
+        bands.reserve(static_cast<size_t>(count));
+        weights.reserve(static_cast<size_t>(4 * bins));
         for (int64_t m = 0; m < count; ++m, filters += bins) {
             int64_t first = 0, end = bins;
             while (end - first >= weights_together && all_zero(filters + first)) first += weights_together;

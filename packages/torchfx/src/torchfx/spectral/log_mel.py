@@ -68,7 +68,8 @@ class Preset:
 
     def samples(self, rate: float) -> tuple[int, int, int]:
         """Return window, step and transform in samples."""
-        length, hop = (each if isinstance(each, int) else int(rate * each) for each in (self.length, self.hop))
+        length = self.length if isinstance(self.length, int) else int(rate * self.length)
+        hop = self.hop if isinstance(self.hop, int) else int(rate * self.hop)
         return length, hop, self.n_fft or 1 << (length - 1).bit_length()
 
 
