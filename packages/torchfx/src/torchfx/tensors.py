@@ -82,9 +82,9 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
         half: the half-precision type a module was converted to: such signals are computed on in float32. The same
             goes for any half-precision type under autocast.
     """
-    if type(x) is Tensor and x.is_cpu and x.layout is STRIDED and (x.dtype is FLOAT32 or x.dtype is FLOAT64):
-        if x.numel() and x.dim():  # nearly every call: what follows takes twice as long
-            return x
+    plain = type(x) is Tensor and x.is_cpu and x.layout is STRIDED
+    if plain and (x.dtype is FLOAT32 or x.dtype is FLOAT64) and x.numel() and x.dim():
+        return x  # nearly every call: what follows takes twice as long
     if not isinstance(x, Tensor):
         hint = "a Wave is piped: wave | module" if type(x).__name__ == "Wave" else "convert it with torch.as_tensor"
         raise ArgumentTypeError(f"x must be a tensor (..., time), got {type(x).__name__}; {hint}")

@@ -100,9 +100,9 @@ class Stream:
             sample rate, the samples that are complete: the first one is the result's first.
         """
         again = self._run_again
-        if again is not None and changes.number == self._number and is_native(block):
-            if block.dtype is self._dtype and block.shape == self._shape and block.is_cpu:
-                return again(block)
+        same = again is not None and changes.number == self._number and is_native(block)
+        if same and block.dtype is self._dtype and block.shape == self._shape and block.is_cpu:
+            return again(block)  # type: ignore[misc]
         number = changes.number  # before the plan is looked up
         runner = self._runner
         if runner is None or (block.shape, block.dtype, block.device) != self._last:

@@ -27,7 +27,8 @@ def mel_forward(x: Tensor, window: Tensor, filters: Tensor | None, n_fft: int, h
     numbers = array("d", (power, *settings))
     pack, run = native.call["mel_forward"]
     status = run(pack(
-        signal.data_ptr(), row_stride, time_stride, x.shape[-1], y.data_ptr(), y.numel() // (y.shape[-2] * count), count,
+        signal.data_ptr(), row_stride, time_stride, x.shape[-1],
+        y.data_ptr(), y.numel() // (y.shape[-2] * count), count,
         taps.data_ptr(), taps.shape[-1], n_fft, hop, origin, reflect, address(weights), y.shape[-2],
         numbers.buffer_info()[0], torch.get_num_threads(),
     ))  # fmt: skip
