@@ -104,9 +104,9 @@ class Stream:
         if same and block.dtype is self._dtype and block.shape == self._shape and block.is_cpu:
             return again(block)  # type: ignore[misc]
         number = changes.number  # before the plan is looked up
-        runner = self._runner
-        if runner is None or (block.shape, block.dtype, block.device) != self._last:
-            if lacks_float64(block):
+        runner, is_tensor = self._runner, isinstance(block, Tensor)
+        if runner is None or not is_tensor or (block.shape, block.dtype, block.device) != self._last:
+            if is_tensor and lacks_float64(block):
                 return through_cpu(self.process, block)
             runner = self._begin(block)
         if self._transition is None or self._transition.is_done:
