@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
@@ -16,6 +17,15 @@ namespace {
 constexpr int64_t tiles_together = 8;     // of one channel, by one thread in a row
 constexpr int64_t values_alone = 1 << 15;  // samples in frames that one thread transforms faster than two
 
+// Whether so many weights, most of which are 0, are all 0.0: their bits are joined in vectors.
+constexpr int64_t weights_together = 16;
+bool all_zero(const double* weights) {
+    uint64_t bits[weights_together], joined = 0;
+    std::memcpy(bits, weights, sizeof bits);
+    for (const uint64_t each : bits) joined |= each;
+    return joined == 0;
+}
+
 // Filters without the bins that are 0 at both ends of each, rounded to float.
 struct Bands {
     std::vector<Band> bands;
@@ -23,9 +33,14 @@ struct Bands {
 
     Bands(const double* filters, int64_t count, int64_t bins) {
         if (!filters) return;
+        bands.reserve(static_cast<size_t>(count));
+        weights.reserve(static_cast<size_t>(4 * bins));
         for (int64_t m = 0; m < count; ++m, filters += bins) {
             int64_t first = 0, end = bins;
+            while (end - first >= weights_together && all_zero(filters + first)) first += weights_together;
             while (first < end && filters[first] == 0) ++first;
+            while (end - first >= weights_together && all_zero(filters + end - weights_together))
+                end -= weights_together;
             while (end > first && filters[end - 1] == 0) --end;
             bands.push_back({first, end - first, static_cast<int64_t>(weights.size())});
             for (int64_t k = first; k < end; ++k) weights.push_back(static_cast<float>(filters[k]));

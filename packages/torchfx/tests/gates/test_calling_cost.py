@@ -72,19 +72,37 @@ def test_a_remembered_plan_costs_the_same_at_any_depth(wave):
 def test_a_stream_is_a_handful_of_calls(wave):
     chain = fx.filter.HiButterworth(80, order=4) | fx.effect.Gain(0.5, clamp=True) | fx.filter.LoButterworth(12_000)
     stream = fx.realtime.Stream(chain, FS, 2)
-    assert len(python_calls(lambda: stream.process(wave.ys))) <= 9
+    stream.process(wave.ys)  # which copies processors: so much was assigned since
+    assert len(python_calls(lambda: stream.process(wave.ys))) <= 4
 
 
 def test_a_late_step_adds_one_call_to_a_stream(wave):
     stream = fx.realtime.Stream(fx.effect.Compressor() | fx.effect.Limiter(), FS, 2)
     for _ in range(10):  # past what the limiter holds back
         stream.process(wave.ys)
-    assert len(python_calls(lambda: stream.process(wave.ys))) <= 10
+    assert len(python_calls(lambda: stream.process(wave.ys))) <= 5
+
+
+def test_a_streams_frames_of_features_are_some_dozen_calls(generator):
+    stream = fx.realtime.Stream(fx.spectral.LogMel("whisper", normalize=False), 16_000, 1)
+    block = torch.randn(1, 1600, generator=generator)
+    assert len(python_calls(lambda: stream.process(block))) <= 48
+
+
+def test_a_response_on_a_tensor_is_a_score_of_calls(wave):
+    emphasis = fx.filter.Preemphasis()
+    assert len(python_calls(lambda: emphasis(wave.ys))) <= 20
+
+
+def test_noise_goes_past_the_dispatcher(wave):
+    """Each of the three operators that it needs would take a dozen calls more through it."""
+    noisy = fx.effect.AddNoise(20.0)
+    assert len(python_calls(lambda: noisy(wave.ys))) <= 73
 
 
 def test_a_filter_on_a_tensor_is_a_score_of_calls(wave):
     low = fx.filter.LoButterworth(1000, fs=FS)
-    assert len(python_calls(lambda: low(wave.ys))) <= 20
+    assert len(python_calls(lambda: low(wave.ys))) <= 19
 
 
 @pytest.mark.parametrize("name", ["Chorus", "Compressor", "Distortion", "Limiter", "Phaser", "Reverb"])
@@ -92,7 +110,7 @@ def test_an_effect_with_memory_on_a_tensor_is_a_score_of_calls(wave, name):
     """Its native program, and the states it starts in, are those of the call before."""
     cls = getattr(fx.effect, name)
     effect = cls(fs=FS) if "fs" in cls.declarations else cls()
-    assert len(python_calls(lambda: effect(wave.ys))) <= 19
+    assert len(python_calls(lambda: effect(wave.ys))) <= 17
 
 
 def test_a_short_file_costs_few_calls_of_python_and_of_the_system(tmp_path):
@@ -134,6 +152,6 @@ def test_scipys_functions_with_known_coefficients_are_a_few_dozen_calls(wave):
     """Transfer functions are kept by the values of their coefficients: finding one costs few calls, making one many."""
     b, a = signal.butter(4, 0.1)
     sos = torch.from_numpy(signal.butter(4, 0.1, output="sos"))
-    assert len(python_calls(lambda: fx.functional.lfilter(b, a, wave.ys))) <= 20
-    assert len(python_calls(lambda: fx.functional.filtfilt(b, a, wave.ys))) <= 30
-    assert len(python_calls(lambda: fx.functional.sosfiltfilt(sos, wave.ys))) <= 52
+    assert len(python_calls(lambda: fx.functional.lfilter(b, a, wave.ys))) <= 18
+    assert len(python_calls(lambda: fx.functional.filtfilt(b, a, wave.ys))) <= 25
+    assert len(python_calls(lambda: fx.functional.sosfiltfilt(sos, wave.ys))) <= 46

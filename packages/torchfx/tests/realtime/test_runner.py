@@ -200,3 +200,39 @@ def test_what_lines_hold_after_short_blocks_is_what_they_hold_after_the_whole(mo
     later = fx.realtime.Stream(module, FS, 2)
     later.state = blocks.state
     assert torch.allclose(later.process(x), whole.process(x), rtol=0, atol=1e-6)
+
+
+def test_a_steady_stream_notices_what_is_unlike_the_block_before(generator):
+    """Blocks like the last one go straight to the program, where no attribute was assigned since."""
+    x = torch.randn(2, 64, generator=generator)
+    effect = fx.effect.Compressor(-20)
+    stream, twin = (fx.realtime.Stream(effect, FS, 2) for _ in range(2))
+    for block in x, x, x:
+        stream.process(block)
+    for unlike in x.double(), x[:1], x[None]:
+        with pytest.raises(fx.errors.ArgumentError):
+            stream.process(unlike)
+    with pytest.raises(fx.errors.ArgumentTypeError):
+        stream.process(x.numpy())
+    strided = torch.randn(64, 2, generator=generator).T
+    blocks = [x, x[:, :10], strided, x, x]
+    found = [stream.process(block) for block in blocks]
+    with torch.profiler.profile() as profiler:
+        found.append(stream.process(x))
+    assert any(event.key == "torchfx_ext::dynamics" for event in profiler.key_averages())
+    for block in x, x, x:
+        twin.process(block)
+    expected = twin.process(torch.cat([*blocks, x], dim=-1))
+    torch.testing.assert_close(torch.cat(found, dim=-1), expected, rtol=0, atol=1e-6)
+
+
+def test_a_steady_stream_follows_what_is_assigned(generator):
+    x = torch.randn(2, 4800, generator=generator)
+    effect = fx.effect.Gain(0.5)
+    stream = fx.realtime.Stream(effect, FS, 2)
+    for _ in range(3):
+        torch.testing.assert_close(stream.process(x), 0.5 * x)
+    effect.gain = 0.25
+    stream.process(x)
+    for _ in range(3):
+        torch.testing.assert_close(stream.process(x), 0.25 * x)

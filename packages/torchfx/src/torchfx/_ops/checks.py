@@ -69,7 +69,10 @@ def check_coefficients(name: str, values: Tensor, shape: str, core: Sequence[int
     if values.dtype is not FLOAT64:
         raise ArgumentTypeError(f"{name} must be float64, got {values.dtype}")
     own = values.shape[-len(core) :]
-    if len(own) != len(core) or any(size != want if want else size < 1 for size, want in zip(own, core, strict=True)):
+    fits = len(own) == len(core)
+    for size, want in zip(own, core, strict=False):
+        fits = fits and (size == want if want else size >= 1)
+    if not fits:
         raise ArgumentError(f"{name} must have the shape {shape}, got {tuple(values.shape)}")
     _check_device(name, values, x)
 

@@ -105,10 +105,10 @@ def signal_rows(x: Tensor, leading: Sequence[int]) -> Signal:
 
 def coefficient_rows(coefficients: Tensor, core: int, leading: Sequence[int]) -> Rows:
     """Return coefficients (..., *core) for a result with these leading dimensions, which they broadcast to."""
-    if coefficients.dim() == core:
-        return Rows(packed(coefficients), 1, 1)
     shape = coefficients.shape[: coefficients.dim() - core]
-    if shape == leading:
+    if shape.numel() == 1:
+        return Rows(packed(coefficients), 1, 1)
+    if shape == tuple(leading):
         return Rows(packed(coefficients), math.prod(shape), 1)
     own = (*(1 for _ in range(len(leading) - len(shape))), *shape)
     first = next((i for i, size in enumerate(own) if size != 1), len(own))

@@ -250,6 +250,8 @@ def polynomials(b: Coefficients, a: Coefficients, x: Tensor) -> tuple[Tensor, Te
 
 def checked_axis(axis: int, x: Tensor) -> int:
     """Return an axis of the signal, counted from its end."""
+    if type(axis) is int and axis == -1 and x.dim():
+        return axis
     if isinstance(axis, bool) or not isinstance(axis, int) or not -x.dim() <= axis < x.dim():
         raise ArgumentError(f"axis must be one of the signal's {x.dim()} dimensions, got {axis!r}")
     return axis - x.dim() if axis >= 0 else axis

@@ -1,6 +1,6 @@
 """What a chain runs: linear time-invariant systems, the steps they collapse to, plans of steps, and their memory."""
 
-from torchfx.plan.cache import WatchedModules, assigning, changes, plan_of, plan_to_run
+from torchfx.plan.cache import WatchedModules, assigning, changes, lapses_by_changes, plan_of, plan_to_run
 from torchfx.plan.handover import Handover, kept
 from torchfx.plan.lowering import gives_of, has_hooks, kind_of, runs_children
 from torchfx.plan.lti import LTI
@@ -22,6 +22,7 @@ __all__ = [
     "has_hooks",
     "kept",
     "kind_of",
+    "lapses_by_changes",
     "plan_of",
     "plan_to_run",
     "runs_children",

@@ -32,7 +32,7 @@ from torchfx._ops.observers import is_wrapped, modes_active, tensors_are_replace
 from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
 from torchfx.plan.steps import CausalStep, LateStep, ModuleStep, ParallelStep, Plan, Step, lasting
 
-__all__ = ["Changes", "WatchedModules", "assigning", "changes", "plan_of", "plan_to_run"]
+__all__ = ["Changes", "WatchedModules", "assigning", "changes", "lapses_by_changes", "plan_of", "plan_to_run"]
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), torch.device, torch.dtype)
 INTERNAL = frozenset(vars(nn.Module())) | {"_stamp"}
@@ -189,6 +189,15 @@ class Remembered:
             return False
         self.number = number
         return True
+
+
+def lapses_by_changes(module: nn.Module) -> bool:
+    """Return whether the plan that is remembered of a module holds as long as the number of `changes` stays.
+
+    Else tensors or the children of plain containers have to be looked at, too.
+    """
+    known = _plans.get(id(module))
+    return known is not None and not known.tensors and not known.unwatched
 
 
 class Slot:

@@ -1014,7 +1014,7 @@ def _may_have_program(x: Tensor) -> bool:
 
 def _may_run(program: Program, x: Tensor) -> bool:
     """Return the same for a program that there is already; while compiling, there is none."""
-    return _runs_native(x) and program.serves(x)
+    return is_native(x) and x.is_cpu and program.serves(x) and not (x.requires_grad and torch.is_grad_enabled())
 
 
 def _runs_native(x: Tensor) -> bool:

@@ -66,6 +66,9 @@ class Runner:
         dtype, device: the signal's.
         state: all steps' states in a row; None starts from rest. It is copied, unless it is another runner's.
         before: the runner that ran so far, some of whose tensors are in the state: they become this one's.
+
+    Attributes:
+        only: what runs all steps on a block that native steps may run on, where one program does; else None.
     """
 
     def __init__(
@@ -117,9 +120,9 @@ class Runner:
         for first, running in self._programs.items():
             running.program.finish(results[first])
         only = self._programs.get(0)
-        self._only: Callable[[Tensor], Tensor] | None = None  # what runs all steps, where one program does
+        self.only: Callable[[Tensor], Tensor] | None = None
         if only is not None and only.end == len(self.steps):
-            self._only = only.run if isinstance(self.steps[-1], LateStep) else only.program.run
+            self.only = only.run if isinstance(self.steps[-1], LateStep) else only.program.run
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
         """Process a block (..., time), from the step `first` on; the state goes on.
@@ -127,8 +130,8 @@ class Runner:
         Blocks at the start come back shorter where steps lag, by their latency in all.
         """
         native_here = x.is_cpu and is_native(x)
-        if native_here and self._only is not None and first == 0:
-            return self._only(x)
+        if native_here and self.only is not None and first == 0:
+            return self.only(x)
         running = self._programs if native_here else {}
         if not native_here:
             self._settle()

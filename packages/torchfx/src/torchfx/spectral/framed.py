@@ -95,7 +95,8 @@ class Framed(Feature):
         if framing.whole_hops:
             ready = min(ready, framing.count(received))
         y = self._part(known, received, rate, framing, given, max(given, ready))
-        enough = padded(known, (max(0, framing.kept - known.shape[-1]), 0))
+        missing = framing.kept - known.shape[-1]
+        enough = padded(known, (missing, 0)) if missing > 0 else known
         counts = torch.tensor([received, max(given, ready)])
         return y, (enough[..., enough.shape[-1] - framing.kept :], counts)
 

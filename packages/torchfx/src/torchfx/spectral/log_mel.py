@@ -68,7 +68,8 @@ class Preset:
 
     def samples(self, rate: float) -> tuple[int, int, int]:
         """Return window, step and transform in samples."""
-        length, hop = (each if isinstance(each, int) else int(rate * each) for each in (self.length, self.hop))
+        length = self.length if isinstance(self.length, int) else int(rate * self.length)
+        hop = self.hop if isinstance(self.hop, int) else int(rate * self.hop)
         return length, hop, self.n_fft or 1 << (length - 1).bit_length()
 
 
@@ -189,7 +190,8 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
         length, hop, n_fft = preset.samples(rate)
         bands = self.n_mels or preset.n_mels
         filters = mel_bands(n_fft // 2 + 1, rate, bands, preset.f_min, None, preset.norm, preset.mel_scale)
-        taps = window_taps(preset.window, length, preset.symmetric) * preset.scale
+        taps = window_taps(preset.window, length, preset.symmetric)
+        taps = taps if preset.scale == 1 else taps * preset.scale
         gain = preset.gain / 4 if self.preset == "whisper" else preset.gain
         found: Tensor = _ops.mel_forward(
             x, taps.to(x.device), filters.to(x.device), n_fft, hop, origin, count, preset.reflect, 2.0,

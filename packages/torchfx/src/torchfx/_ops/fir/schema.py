@@ -14,11 +14,16 @@ from torchfx._ops.operator import Operand, Operator, Shapes
 
 __all__ = ["OPERATORS", "forward_shapes"]
 
+FLOAT32, FLOAT64 = torch.float32, torch.float64
 SIGNAL, TAPS, STATE, RESULT = Operand(1), Operand(1), Operand(1, exact=True), Operand(1, exact=True)
 
 
 def forward_shapes(x: Tensor, taps: Tensor, state: Tensor | None) -> Shapes:
     """Return shapes and dtypes of output and state after."""
+    if x.is_cpu and taps.is_cpu and state is None and taps.dim() == 1 <= x.dim():  # most calls, in a third of the time
+        size = taps.shape[0]
+        if size and taps.dtype is FLOAT64 and (x.dtype is FLOAT32 or x.dtype is FLOAT64):
+            return (x.shape, x.dtype), ((*x.shape[:-1], size - 1), FLOAT64)
     check_signal(x)
     check_coefficients("taps", taps, "(..., n >= 1)", (None,), x)
     leading = leading_dimensions("taps", taps, 1, x)

@@ -32,14 +32,14 @@ def lfilter_zero_phase(x: Tensor, b: Tensor, a: Tensor, edge: int, extension: st
 
 def _run(name: str, x: Tensor, b: Tensor, a: Tensor, y: Tensor, *rest: int) -> None:
     """Call a function; most signals and coefficients lie in memory as they are, and finding that out takes as long."""
-    leading, time = y.shape[:-1], y.shape[-1]
+    time = y.shape[-1]
     signal, above, below = (x, time, 1, 1), (b, 1, 1), (a, 1, 1)
     if x.shape != y.shape or not x.is_contiguous() or x.is_neg():
-        signal = signal_rows(x, leading)
+        signal = signal_rows(x, y.shape[:-1])
     if b.dim() > 1 or not b.is_contiguous() or b.is_neg():
-        above = coefficient_rows(b, 1, leading)
+        above = coefficient_rows(b, 1, y.shape[:-1])
     if a.dim() > 1 or not a.is_contiguous() or a.is_neg():
-        below = coefficient_rows(a, 1, leading)
+        below = coefficient_rows(a, 1, y.shape[:-1])
     pack, run = native.call[name]
     status = run(pack(
         x.dtype is FLOAT64, signal[0].data_ptr(), *signal[1:], y.data_ptr(), time, y.numel() // time, time,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ def mel_forward(x: Tensor, *arguments: Any) -> None:
     if not is_native_pass(x, *settings) or y.numel() == 0:
         y.copy_(composite.mel_forward({}, x, *settings))
         return
-    _run("mel_forward", (), x, settings, y, y[..., 0, 0].numel(), y.shape[-2])
+    _run("mel_forward", (), x, settings, y, y.shape[-2])
 
 
 def mel_backward(grad_y: Tensor, x: Tensor, *arguments: Any) -> None:
@@ -31,20 +32,18 @@ def mel_backward(grad_y: Tensor, x: Tensor, *arguments: Any) -> None:
         grad_x.copy_(composite.mel_backward({}, grad_y, x, *settings))
         return
     given = packed(grad_y)
-    _run("mel_backward", (given.data_ptr(),), x, settings, grad_x, grad_y[..., 0, 0].numel(), grad_y.shape[-2])
+    _run("mel_backward", (given.data_ptr(),), x, settings, grad_x, grad_y.shape[-2])
 
 
-def _run(
-    name: str, first: tuple[int, ...], x: Tensor, settings: Sequence[Any], result: Tensor, rows: int, bands: int
-) -> None:
+def _run(name: str, first: tuple[int, ...], x: Tensor, settings: Sequence[Any], result: Tensor, bands: int) -> None:
     window, filters, n_fft, hop, origin, count, reflect, *rest = settings
     signal, row_stride, time_stride, _ = signal_rows(x, x.shape[:-1])
     taps, weights = packed(window), None if filters is None else packed(filters)
-    numbers = torch.tensor(rest, dtype=torch.float64)
+    numbers = array("d", rest)
     pack, run = native.call[name]
     status = run(pack(
-        *first, signal.data_ptr(), row_stride, time_stride, x.shape[-1], result.data_ptr(), rows, count,
-        taps.data_ptr(), taps.shape[-1], n_fft, hop, origin, reflect, address(weights), bands, numbers.data_ptr(),
+        *first, signal.data_ptr(), row_stride, time_stride, x.shape[-1], result.data_ptr(), x.numel() // x.shape[-1], count,
+        taps.data_ptr(), taps.shape[-1], n_fft, hop, origin, reflect, address(weights), bands, numbers.buffer_info()[0],
         torch.get_num_threads(),
     ))  # fmt: skip
     if status:

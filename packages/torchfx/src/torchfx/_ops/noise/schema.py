@@ -80,6 +80,7 @@ OPERATORS = (
         {"place": NUMBER},
         (NUMBER,),
         noise_magnitude_shapes,
+        frozenset((torch.int64,)),
     ),
     Operator("magnitude(Tensor x) -> Tensor", {"x": Operand(1)}, (NUMBER,), magnitude_shapes),
 )
