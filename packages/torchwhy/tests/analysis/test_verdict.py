@@ -157,7 +157,8 @@ def test_small_operators_on_a_cpu_are_overhead():
     found = verdict(on_cpu(operator_us=4))
     assert found.kind == "overhead-bound"
     assert found.sentence == (
-        "Python is the limit: for 97% of the 3 steps (2.92 ms of 3.00 ms) no operator runs; operators run for 2.8%."
+        "The time between operators is the limit: for 97% of the 3 steps (2.92 ms of 3.00 ms) no operator runs; "
+        "operators run for 2.8%."
     )
 
 
@@ -213,13 +214,16 @@ def test_one_operator_may_do_little_and_much():
     assert verdict(held_up(8_000_000)).kind == "compute-bound"
 
 
-def test_python_alone_can_be_the_limit():
+@pytest.mark.parametrize(("frame_us", "what"), [(0, "The time between operators"), (1000, "Python")])
+def test_what_runs_between_operators_is_python_where_frames_say_so(frame_us, what):
     story = Story(gpu=None)
     story.step(1, 0, 1000)
     story.op("aten::convolution", 0, 300)
+    if frame_us:
+        story.frame("train.py(3): step", 0, frame_us)
     assert verdict(story).sentence == (
-        "Python is the limit: for 70% of the one recorded step (700 us of 1.00 ms) no operator runs; operators run for "
-        "30%."
+        f"{what} is the limit: for 70% of the one recorded step (700 us of 1.00 ms) no operator runs; operators run "
+        "for 30%."
     )
 
 
@@ -234,8 +238,8 @@ def loop_after_set_up(pause):
 
 def test_a_long_set_up_is_told_where_the_rest_is_alike():
     assert verdict(loop_after_set_up(4000)).sentence == (
-        "Python is the limit: for 90% of the recording (896 ms of 996 ms) no operator runs, 500 ms of it in one "
-        "stretch; operators run for 10%."
+        "The time between operators is the limit: for 90% of the recording (896 ms of 996 ms) no operator runs, 500 ms "
+        "of it in one stretch; operators run for 10%."
     )
 
 

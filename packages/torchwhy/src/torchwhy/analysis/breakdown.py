@@ -26,6 +26,7 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration
 
 __all__ = [
+    "IN_PYTHON",
     "LISTED",
     "Breakdown",
     "Part",
@@ -42,6 +43,9 @@ __all__ = [
 
 LISTED: Final = 1000
 """Of stretches and of events a report lists at most so many, the longest ones."""
+
+IN_PYTHON: Final = "runs Python in between"
+"""Label of the time between operators where recorded frames show that it is Python; without them it may be anything."""
 
 _UNKNOWN: Final = "was not recorded"
 
@@ -188,7 +192,8 @@ def _host_parts(trace: Trace) -> Parts:
 
 def _remainder(trace: Trace, rest: Intervals) -> tuple[PartName, str, Intervals]:
     if trace.derived(recorded).operators or trace.has_stacks:
-        return PartName.PYTHON, "runs Python in between", rest
+        shown = rest & trace.events.times_of(trace.events.rows(Kind.PYTHON))
+        return PartName.PYTHON, IN_PYTHON if 2 * shown.total > rest.total else "is between operators", rest
     return PartName.UNKNOWN, _UNKNOWN, rest
 
 

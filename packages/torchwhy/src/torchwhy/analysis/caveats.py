@@ -102,6 +102,7 @@ def long_step(trace: Trace) -> list[str]:
 def slowed_by_stacks(trace: Trace) -> bool:
     """Whether so many Python frames were recorded that the time in Python, a part of the window, is longer for it."""
     window = trace.derived(steady_window)
-    python = sum((when.total for name, _, when in trace.derived(parts_of) if name == PartName.PYTHON), 0)
+    slowed = (PartName.PYTHON, PartName.WRAPPER)  # what calls compiled kernels is Python, too
+    python = sum((when.total for name, _, when in trace.derived(parts_of) if name in slowed), 0)
     frames = len(trace.events.rows(Kind.PYTHON))
     return frames > _STACKS * max(len(trace), 1) and python >= _IN_PYTHON * (window.end - window.start)

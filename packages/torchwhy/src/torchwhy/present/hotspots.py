@@ -184,7 +184,7 @@ def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:
     cells: list[tuple[Cell, ...]] = [
         (
             part.where,
-            part.what,
+            "between calls" if part.what == "python" and not part.mostly else part.what,
             percent(part.share),
             duration(part.time_us),
             f"{part.runs:,}",

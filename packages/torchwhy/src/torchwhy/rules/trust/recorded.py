@@ -10,6 +10,7 @@ import numpy as np
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.rules.vendor import profilers
 from torchwhy.trace.derived.launches import kernel_launches, lost_launches
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.file.columns import Int32
@@ -66,7 +67,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
             "refused, lost, or taken out of the file."
         )
         fix = (
-            "End other profilers (Nsight Compute, DCGM) that hold the device's tracing interface, and check that the "
+            f"End other profilers ({profilers(trace)}) that hold the device's tracing interface, and check that the "
             "driver fits this PyTorch; KINETO_LOG_LEVEL=1 prints what was refused. If a tool made the file smaller, "
             "use the original."
         )
