@@ -210,7 +210,7 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
         return
     launches = trace.derived(kernel_launches)
     launches = launches[~np.isin(launches, trace.links.graph_launches)]
-    lost = lost_launches(trace)
+    lost = trace.derived(lost_launches)
     if len(lost) <= share * len(launches):
         return
     part = len(lost) / len(launches)
