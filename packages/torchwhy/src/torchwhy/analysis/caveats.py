@@ -43,7 +43,9 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
     if not steps:
         found.append("No steps are marked, so this is about the whole recording, its start and end included.")
     elif steps[0].inferred:
-        found.append("Steps were inferred from what repeats; profiler.step() marks them.")
+        found.append(
+            "Steps were inferred from what repeats; profiler.step() marks them, if the profiler has a schedule."
+        )
     if len(steps) == 1:
         found.append("One step was recorded: others may differ.")
     if trace.captured is not None:

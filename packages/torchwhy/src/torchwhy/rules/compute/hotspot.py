@@ -10,7 +10,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.compute.kernels import shown
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.rules.vendor import matrix_units
+from torchwhy.rules.vendor import counters_of, matrix_units
 from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import STEP
@@ -68,7 +68,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
         window=trace.window,
         evidence=shown(trace, rows),
         cause=f"{name.description[:1].upper()}{name.description[1:]}{top}.",
-        fix=_advice(name, matrix_units(trace), learns=trace.events.any_of(LEARNING)),
+        fix=_advice(name, matrix_units(trace), learns=trace.events.any_of(LEARNING)) + _counters(trace, rows),
         linked=True,  # its own name says so
     )
 
@@ -143,6 +143,13 @@ def _advice(name: KernelName, cores: str, *, learns: bool) -> str:
         "softmax": "If it belongs to attention, F.scaled_dot_product_attention computes it without writing it out.",
         **dict.fromkeys(MEMORY_BOUND - {"softmax"}, memory),
     }.get(name.operation, "Look at what launches it, how often and with which shapes, and whether all of it is needed.")
+
+
+def _counters(trace: Trace, rows: Int32) -> str:
+    """How to see what limits the kernel that takes the most time among these."""
+    spent = np.bincount(trace.events.name[rows], weights=trace.events.dur[rows])
+    command = counters_of(trace, trace.events.texts[int(spent.argmax())])
+    return f" What limits it: {command}" if command else ""
 
 
 def _declared(trace: Trace) -> int:
