@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.programs import PROGRAMS, compiling, distributed, exchanging, on_cpu, training
-from tests.traces import Story
+from tests.traces import Story, samples
 from torchwhy.analysis.breakdown import IN_PYTHON, Spread, breakdown
 
 
@@ -105,3 +105,10 @@ def test_time_between_operators_is_called_python_where_frames_cover_most_of_it(o
         story.frame("train.py(3): step", 0, 100 + frame_us)
     label = next(part.label for part in breakdown(story.trace()).parts if part.name == "python")
     assert (label == IN_PYTHON) == (frame_us > 450), label
+
+
+def test_samples_of_the_stack_tell_python_too():
+    story = samples(Story(gpu=None), [("train.py:3 in step",)] * 40)
+    story.step(1, 0, 1000)
+    story.op("aten::mm", 0, 100)
+    assert IN_PYTHON in {part.label for part in breakdown(story.trace()).parts}

@@ -13,6 +13,7 @@ from tests.rules import (
 from tests.traces import Story
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import diagnose
+from torchwhy.wording import duration
 
 
 def found(story, slug):
@@ -347,3 +348,18 @@ def test_a_lock_of_another_thread_has_its_own_advice():
     assert "Another thread holds the lock" in held.fix
     other = one(case_steps.a_line_that_opens_a_block_without_a_lock(), "between-steps-gap")
     assert "lock" not in other.fix
+
+
+@pytest.mark.parametrize("beside", [0, 5, 15])
+def test_work_from_before_runs_alone_for_as_long_as_no_other_does(beside):
+    """20 kernels of 15 us from before; during each, another stream works for `beside` us on what was launched since."""
+    story = Story()
+    story.op("aten::mm", 0, 900)
+    for k in range(20):
+        story.kernel("sgemm", 500 + 20 * k, 15)  # all ids from before are lower
+    for k in range(20 if beside else 0):
+        story.kernel("add", 500 + 20 * k, beside, launch_at=10 + 3 * k, stream=8)
+    story.kernel("add", 1000, 10, launch_at=100, stream=8)
+    title = one(story, "pre-window-kernels").title
+    alone = 20 * (15 - beside)
+    assert title.endswith(f"; for {duration(alone)} only such work runs" if alone else "launched before it")

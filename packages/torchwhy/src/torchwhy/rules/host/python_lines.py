@@ -54,7 +54,7 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
     found = []
     for i in most_first(spent, texts)[:limit]:
         mine = which == i
-        own = not called[mine].any()
+        alone = not called[mine].any()
         found.append(
             Evidence(
                 texts[i],
@@ -62,7 +62,7 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
                 float(spent[i]) / 1000,
                 int(starts[mine][np.argmax((ends - starts)[mine])]) / 1000,
                 trace.lane(int(rows[mine][0])).label,
-                note="Python between operators" if own else "Python and the operators it calls",
+                note="Python between operators" if alone else "Python and the operators it calls",
                 rows=np.unique(rows[mine]).astype(np.int32),
             )
         )

@@ -259,8 +259,8 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         yield _inferred(trace)
     if len(early) > share * len(work) and len(known):
         kernels = int(np.count_nonzero(events.kind[early] == Kind.KERNEL))
-        lag = max(int(events.ts[known[0]] - events.ts[early].min()), 0)
-        only = f"; for {duration_ns(lag)} nothing else runs" if lag else ""
+        by_itself = (events.times_of(early) - events.times_of(work[~np.isin(work, early)])).total
+        only = f"; for {duration_ns(by_itself)} only such work runs" if by_itself else ""
         behind = int((events.ts[known] - events.ts[links.launch[links.launch >= 0]]).max())
         yield Finding(
             title=f"The recording begins with {counted(kernels, 'kernel')} launched before it{only}",

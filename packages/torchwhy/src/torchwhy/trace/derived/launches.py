@@ -121,10 +121,10 @@ def lost_launches(trace: Trace) -> Int32:
     """
     rows = trace.derived(kernel_launches)
     rows = rows[~np.isin(rows, trace.links.graph_launches) & (trace.links.work_count[rows] == 0)]
-    if not len(rows):
-        return rows
-    ids = trace.events.integers("correlation", rows)
-    found: Int32 = rows[~np.isin(ids, trace.events.integers("correlation", trace.links.work))]
+    found: Int32 = rows
+    if len(rows):  # looking through all work takes time
+        ids = trace.events.integers("correlation", rows)
+        found = rows[~np.isin(ids, trace.events.integers("correlation", trace.links.work))]
     return found
 
 
