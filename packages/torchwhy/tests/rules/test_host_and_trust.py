@@ -357,9 +357,8 @@ def test_work_from_before_runs_alone_for_as_long_as_no_other_does(beside):
     story.op("aten::mm", 0, 900)
     for k in range(20):
         story.kernel("sgemm", 500 + 20 * k, 15)  # all ids from before are lower
-    for k in range(20 if beside else 0):
-        story.kernel("add", 500 + 20 * k, beside, launch_at=10 + 3 * k, stream=8)
-    story.kernel("add", 1000, 10, launch_at=100, stream=8)
+    for k in range(20):
+        story.kernel("add", (500 if beside else 1500) + 20 * k, beside or 15, launch_at=10 + 3 * k, stream=8)
     title = one(story, "pre-window-kernels").title
     alone = 20 * (15 - beside)
     assert title.endswith(f"; for {duration(alone)} only such work runs" if alone else "launched before it")
