@@ -73,7 +73,8 @@ def overhead_bound(
     operators, times = callers(trace, found.late)
     advice = fewer_launches(trace)
     if doubtful:
-        advice = f"Record once more without Python stacks: the device may not wait then. Else {advice[0].lower()}{advice[1:]}"
+        first = "Record once more without Python stacks: the device may not wait then."
+        advice = f"{first} Else {advice[0].lower()}{advice[1:]}"
     yield Finding(
         title=f"The device is busy {percent(busy)} of {time_of(trace, window)}; for {percent(waits)} it waits for the "
         "next launch",
