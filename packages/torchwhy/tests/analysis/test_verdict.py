@@ -6,6 +6,7 @@ from tests.analysis.programs import LOADER, PROGRAMS, computing, on_cpu, overhea
 from tests.rules.case_launches import stands_still_once
 from tests.traces import Story
 from torchwhy import load
+from torchwhy.analysis.critical_path import critical_parts
 from torchwhy.analysis.names import VerdictKind
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
@@ -377,6 +378,26 @@ def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp
     assert "what the NVIDIA A100-SXM4-80GB did may have been in the part that is lost" in found.sentence
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_file_that_ends_early_is_the_reason_why_a_device_has_no_work(tmp_path, whole):
+    """Work of the device may have been asked for: it would stand in the part that is lost."""
+    story = Story()
+    for i in range(3):
+        story.step(i, at=1000 * i, us=1000)
+        story.op("aten::_scaled_dot_product_flash_attention", at=1000 * i + 10, us=900)
+    path = tmp_path / "trace.json"
+    text = story.text()
+    path.write_text(text if whole else text[: len(text) - 2])
+    trace = load(path)
+    diagnosis = diagnose(trace)
+    assert describe(trace, diagnosis).verdict.sentence.startswith(
+        "Can't tell, because nothing of" if whole else "Can't tell, because the file ends early, and nothing of"
+    )
+    missing = next(finding for finding in diagnosis.findings if finding.slug == "no-gpu-activity")
+    assert ("The file ends early" in missing.cause) == (not whole)
+    assert ("ProfilerActivity.CUDA" in missing.fix) == whole
+
+
 def test_a_cold_first_step_is_said_to_be_left_out_where_nothing_can_be_told():
     story = Story(gpu=None)
     for i, us in enumerate((5000, 1000, 1000)):
@@ -387,3 +408,14 @@ def test_a_cold_first_step_is_said_to_be_left_out_where_nothing_can_be_told():
     assert found.caveats == (
         "The first step takes 5.00 ms, as cold ones do; the shares are those of the steps after it.",
     )
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_time_of_a_host_that_was_not_recorded_is_no_thread_s(host):
+    story = Story()
+    if host:
+        story.op("aten::mm", 0, 20)
+    for k in range(20):  # on two streams
+        story.kernel("gemm", 100 + 90 * k, 10, stream=7 + k % 2)
+    where = {part.where for part in critical_parts(story.trace())}
+    assert any(one.startswith("thread") for one in where) == host

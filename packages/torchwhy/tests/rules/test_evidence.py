@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from tests.rules.cases import FIRES
+from torchwhy.rules.catalogue import find_rule
 from torchwhy.rules.diagnose import diagnose
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.meaning.kinds import Kind
 
 STORIES = sorted({story for _, story in FIRES}, key=lambda story: (story.__module__, story.__name__))
@@ -83,3 +85,20 @@ def test_advice_names_nothing_of_another_maker(story):
         pytest.skip("no device")
     for finding in diagnose(trace).findings:
         assert not NVIDIAS.search(finding.fix), (finding.code, finding.fix)
+
+
+DEVICE_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
+
+
+@pytest.mark.parametrize("story", STORIES, ids=name)
+def test_a_device_whose_work_is_missing_is_not_taken_for_a_processor(story):
+    """Nothing is known of how long its work takes, nor is the host's time what the program needs."""
+    made = story()
+    made.events = [event for event in made.events if event["cat"] not in DEVICE_WORK]
+    trace = made.trace()
+    if not trace.derived(recorded).worked:
+        pytest.skip("nothing tells of a device")
+    for finding in diagnose(trace).findings:
+        assert "on the CPU" not in finding.title, (finding.code, finding.title)
+        if find_rule(finding.code).frees == "device":
+            assert finding.time_us == 0, (finding.code, finding.title)

@@ -61,7 +61,10 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
         yield _counters(trace, launches)
         return
     calls = events.of(ANY_CALL | LAUNCH_OR_ENQUEUE)
-    if len(calls):
+    if trace.repairs.ends_early:
+        cause = "The file ends early, and exporters write the device's work behind the host's: it was in the lost part."
+        fix = "Use the whole file; if it was never written, let the program end before the file is copied."
+    elif len(calls):
         cause = (
             "Calls of the device's runtime were recorded, so the device's activity was asked for. Its records were "
             "refused, lost, or taken out of the file."
@@ -82,7 +85,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
         evidence=evidence(trace, launches if len(launches) else found.signs, limit=3),
         cause=cause,
         fix=fix,
-        linked=True,
+        linked=not trace.repairs.ends_early,
     )
 
 
