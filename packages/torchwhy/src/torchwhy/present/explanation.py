@@ -63,7 +63,7 @@ def explanation(report: TraceReport) -> Document:
             for i, one in enumerate(report.findings)
         ),
         _nothing(report),
-        "Findings, the most time at stake first" + (", a cold first step last" if once else ""),
+        "Findings, the most time at stake first" + (", what happens once last" if once else ""),
     )
     return Document(
         trace.name,

@@ -59,7 +59,7 @@ def _stake(finding: ReportedFinding, window: str) -> str:
     which += f" (without one gap of {duration(left_out)})" if left_out else ""
     share = f" ({percent(finding.time_us / of)})" if of else ""
     stake = " at stake" if finding.severity != "info" else ""  # nothing is to be won by what is only good to know
-    once = ", in the first step only" if finding.once else ""
+    once = ", once only" if finding.once else ""
     return f"{duration(finding.time_us)} of {duration(of)}{which}{stake}{share}{once}"
 
 
