@@ -63,7 +63,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     calls = events.of(ANY_CALL | LAUNCH_OR_ENQUEUE)
     if trace.repairs.ends_early:
         cause = "The file ends early, and exporters write the device's work behind the host's: it was in the lost part."
-        fix = "Use the whole file; if it was never written, let the program end before the file is copied."
+        fix = "Use the whole file; if there is none, record again and let the program end before the file is copied."
     elif len(calls):
         cause = (
             "Calls of the device's runtime were recorded, so the device's activity was asked for. Its records were "
