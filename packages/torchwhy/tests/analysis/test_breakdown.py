@@ -3,8 +3,8 @@
 import pytest
 
 from tests.analysis.programs import PROGRAMS, compiling, distributed, exchanging, on_cpu, training
-from tests.traces import Story
-from torchwhy.analysis.breakdown import Spread, breakdown
+from tests.traces import Story, samples
+from torchwhy.analysis.breakdown import IN_PYTHON, Spread, breakdown
 
 
 def parts(story):
@@ -91,3 +91,24 @@ def test_one_step_has_no_spread():
 
 def test_exchanging_data_with_other_ranks_has_a_part_of_its_own():
     assert parts(exchanging()) == {"communication": 3 * 600, "operators": 3 * 300, "python": 3 * 100}
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+@pytest.mark.parametrize("frame_us", [0, 1, 450, 451, 1000, 5000])
+def test_time_between_operators_is_called_python_where_frames_cover_most_of_it(on_gpu, frame_us):
+    story = Story() if on_gpu else Story(gpu=None)
+    story.step(1, 0, 1000)
+    story.op("aten::mm", 0, 100)
+    if on_gpu:
+        story.kernel("gemm", 10, 90, launch_at=5)
+    if frame_us:  # at first the operator, 900 us between operators after it
+        story.frame("train.py(3): step", 0, 100 + frame_us)
+    label = next(part.label for part in breakdown(story.trace()).parts if part.name == "python")
+    assert (label == IN_PYTHON) == (frame_us > 450), label
+
+
+def test_samples_of_the_stack_tell_python_too():
+    story = samples(Story(gpu=None), [("train.py:3 in step",)] * 40)
+    story.step(1, 0, 1000)
+    story.op("aten::mm", 0, 100)
+    assert IN_PYTHON in {part.label for part in breakdown(story.trace()).parts}

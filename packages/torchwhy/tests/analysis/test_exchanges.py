@@ -1,5 +1,7 @@
 """Communication in the window: total, hidden and exposed, by device, kind and library."""
 
+import pytest
+
 from tests.traces import Story
 from torchwhy.analysis.exchanges import exchange_times
 
@@ -38,4 +40,17 @@ def test_exchanges_through_the_host():
 def test_a_program_of_one_device_exchanges_nothing():
     story = Story()
     story.kernel("gemm", 50, 300, launch_at=10)
+    assert exchange_times(story.trace()) == ()
+
+
+@pytest.mark.parametrize("library", ["nccl", "rccl", "xccl", "hccl"])
+@pytest.mark.parametrize("on_device", [True, False])
+def test_a_label_on_the_host_is_only_the_launch_of_a_device_s_library(library, on_device):
+    """A world of one rank exchanges nothing, and kernels may be missing: how long it took is unknown."""
+    story = Story(rank=0) if on_device else Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::mm", at + 5, 20)
+        if on_device:
+            story.kernel("gemm", at + 50, 300, launch_at=at + 10)
+        story.note(f"{library}:all_reduce", at + 400, 200)
     assert exchange_times(story.trace()) == ()

@@ -59,6 +59,18 @@ def test_labels_are_told_beside_the_breakdown():
     assert "Time by label" not in shown(report_on(computing()))
 
 
+def test_labels_of_a_training_library_are_the_program_s():
+    """TorchRec and others write them with hashes; of PyTorch's own labels only compiled graphs look so."""
+    story = Story(gpu=None)
+    story.step(0, 0, 1000)
+    for i, name in enumerate(("## forward ##", "## backward ##", "## Call CompiledFxGraph fabc ##")):
+        story.note(name, 5 + 300 * i, 200)
+        story.op("aten::mm", 10 + 300 * i, 50)
+    trace = story.trace()
+    assert {row.name for row in label_times(trace)} == {"## forward ##", "## backward ##"}
+    assert {row.path for row in module_times(trace)} == {"## forward ##"}  # the other one's time is its backward pass
+
+
 def test_labels_are_not_called_modules():
     story = Story(gpu=None)
     story.step(0, 0, 1000)

@@ -6,6 +6,7 @@ from tests.analysis.programs import LOADER, PROGRAMS, computing, on_cpu, overhea
 from tests.rules.case_launches import stands_still_once
 from tests.traces import Story
 from torchwhy import load
+from torchwhy.analysis.critical_path import critical_parts
 from torchwhy.analysis.names import VerdictKind
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
@@ -157,7 +158,8 @@ def test_small_operators_on_a_cpu_are_overhead():
     found = verdict(on_cpu(operator_us=4))
     assert found.kind == "overhead-bound"
     assert found.sentence == (
-        "Python is the limit: for 97% of the 3 steps (2.92 ms of 3.00 ms) no operator runs; operators run for 2.8%."
+        "The time between operators is the limit: for 97% of the 3 steps (2.92 ms of 3.00 ms) no operator runs; "
+        "operators run for 2.8%."
     )
 
 
@@ -213,13 +215,16 @@ def test_one_operator_may_do_little_and_much():
     assert verdict(held_up(8_000_000)).kind == "compute-bound"
 
 
-def test_python_alone_can_be_the_limit():
+@pytest.mark.parametrize(("frame_us", "what"), [(0, "The time between operators"), (1000, "Python")])
+def test_what_runs_between_operators_is_python_where_frames_say_so(frame_us, what):
     story = Story(gpu=None)
     story.step(1, 0, 1000)
     story.op("aten::convolution", 0, 300)
+    if frame_us:
+        story.frame("train.py(3): step", 0, frame_us)
     assert verdict(story).sentence == (
-        "Python is the limit: for 70% of the one recorded step (700 us of 1.00 ms) no operator runs; operators run for "
-        "30%."
+        f"{what} is the limit: for 70% of the one recorded step (700 us of 1.00 ms) no operator runs; operators run "
+        "for 30%."
     )
 
 
@@ -234,8 +239,8 @@ def loop_after_set_up(pause):
 
 def test_a_long_set_up_is_told_where_the_rest_is_alike():
     assert verdict(loop_after_set_up(4000)).sentence == (
-        "Python is the limit: for 90% of the recording (896 ms of 996 ms) no operator runs, 500 ms of it in one "
-        "stretch; operators run for 10%."
+        "The time between operators is the limit: for 90% of the recording (896 ms of 996 ms) no operator runs, 500 ms "
+        "of it in one stretch; operators run for 10%."
     )
 
 
@@ -373,6 +378,26 @@ def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp
     assert "what the NVIDIA A100-SXM4-80GB did may have been in the part that is lost" in found.sentence
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_file_that_ends_early_is_the_reason_why_a_device_has_no_work(tmp_path, whole):
+    """Work of the device may have been asked for: it would stand in the part that is lost."""
+    story = Story()
+    for i in range(3):
+        story.step(i, at=1000 * i, us=1000)
+        story.op("aten::_scaled_dot_product_flash_attention", at=1000 * i + 10, us=900)
+    path = tmp_path / "trace.json"
+    text = story.text()
+    path.write_text(text if whole else text[: len(text) - 2])
+    trace = load(path)
+    diagnosis = diagnose(trace)
+    assert describe(trace, diagnosis).verdict.sentence.startswith(
+        "Can't tell, because nothing of" if whole else "Can't tell, because the file ends early, and nothing of"
+    )
+    missing = next(finding for finding in diagnosis.findings if finding.slug == "no-gpu-activity")
+    assert ("The file ends early" in missing.cause) == (not whole)
+    assert ("ProfilerActivity.CUDA" in missing.fix) == whole
+
+
 def test_a_cold_first_step_is_said_to_be_left_out_where_nothing_can_be_told():
     story = Story(gpu=None)
     for i, us in enumerate((5000, 1000, 1000)):
@@ -383,3 +408,14 @@ def test_a_cold_first_step_is_said_to_be_left_out_where_nothing_can_be_told():
     assert found.caveats == (
         "The first step takes 5.00 ms, as cold ones do; the shares are those of the steps after it.",
     )
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_time_of_a_host_that_was_not_recorded_is_no_thread_s(host):
+    story = Story()
+    if host:
+        story.op("aten::mm", 0, 20)
+    for k in range(20):  # on two streams
+        story.kernel("gemm", 100 + 90 * k, 10, stream=7 + k % 2)
+    where = {part.where for part in critical_parts(story.trace())}
+    assert any(one.startswith("thread") for one in where) == host

@@ -56,6 +56,7 @@ def test_eager_and_compiled_are_the_same_program():
     assert found.likeness.same_program
     assert any("B runs compiled regions (torch.compile), A is eager" in text for text in found.conditions)
     assert {total.name: total.b for total in found.totals}["compiled regions"] == 1
+    assert not any("kernels were not" in text for text in found.conditions)
 
 
 def test_what_has_no_names_is_not_refused():
@@ -158,6 +159,17 @@ def test_a_function_and_its_compiled_form_are_the_same_program(label):
     assert found.likeness.same_program
     assert found.likeness.what == "products"
     assert found.verdict.kind == "slower"
+
+
+def test_operators_that_are_joined_without_a_fused_kernel_are_told():
+    """The compiled addmm copies b first: still two pieces of work."""
+    sides = function(compiled=False), function(compiled=True)
+    sentence = (
+        "Operators were joined, kernels were not: the device has 2 pieces of work per step with torch.compile, 2 "
+        "without."
+    )
+    assert sentence in between(*sides).conditions
+    assert sentence in between(*sides[::-1]).conditions
 
 
 def elementwise(*, compiled, outside=(), kernel=""):

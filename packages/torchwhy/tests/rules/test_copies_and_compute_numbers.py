@@ -11,6 +11,7 @@ from tests.rules import case_processor as processor
 from tests.rules import case_wasted as wasted
 from tests.traces import Story
 from torchwhy.rules.catalogue import find_rule
+from torchwhy.rules.vendor import counters_of
 
 
 def only(slug, story, **thresholds):
@@ -353,3 +354,22 @@ def test_the_last_result_counts_though_its_slice_is_read_after_the_recording():
     whole = only("unread-result", story)
     del story.events[-1]  # what reads the slice in the last step
     assert only("unread-result", story).time_us == pytest.approx(whole.time_us)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "kernel", "command"),
+    [
+        ("NVIDIA H100", "ampere_sgemm_128x64_nn", "ncu --set full -k ampere_sgemm_128x64_nn -c 1 python PROGRAM"),
+        ("NVIDIA H100", "void at::native::(anonymous namespace)::softmax<float, f<int>>(int, float*)", "-k softmax -c"),
+        ("NVIDIA H100", "void cutlass::Kernel2<cutlass_80_tensorop<3>>(Params)", "-k Kernel2 -c 1"),
+        ("AMD Instinct MI300X", "attn_fwd.kd", "rocprof-compute profile -n attn_fwd -k attn_fwd -- python PROGRAM"),
+        ("AMD Instinct MI300X", "Cijk_Alik_MT256", "-k Cijk_Alik_MT256 --"),
+        ("NVIDIA H100", "odd; rm -rf", ""),
+        ("NVIDIA H100", "", ""),
+        ("Quadro GP100", "sgemm", ""),
+    ],
+)
+def test_counters_are_read_for_the_function_of_a_kernel(gpu, kernel, command):
+    found = counters_of(Story(gpu=gpu).trace(), kernel)
+    assert command in found
+    assert bool(command) == bool(found)

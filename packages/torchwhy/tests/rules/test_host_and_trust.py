@@ -13,6 +13,7 @@ from tests.rules import (
 from tests.traces import Story
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import diagnose
+from torchwhy.wording import duration
 
 
 def found(story, slug):
@@ -272,8 +273,7 @@ def test_an_overhead_bound_finding_counts_within_its_window():
     finding = one(story, "overhead-bound")
     assert finding.title == "The device is busy 3.0% of the time; for 93% it waits for the next launch"
     assert finding.cause == (
-        "The 40 kernels take 3.00 us (median). 40 times the device had nothing left to do when its next work was "
-        "launched."
+        "The 40 kernels take 3.00 us (median). 40 times the device had run out of work before its next launch returned."
     )
 
 
@@ -347,3 +347,51 @@ def test_a_lock_of_another_thread_has_its_own_advice():
     assert "Another thread holds the lock" in held.fix
     other = one(case_steps.a_line_that_opens_a_block_without_a_lock(), "between-steps-gap")
     assert "lock" not in other.fix
+
+
+@pytest.mark.parametrize("beside", [0, 5, 15])
+def test_work_from_before_runs_alone_for_as_long_as_no_other_does(beside):
+    """20 kernels of 15 us from before; during each, another stream works for `beside` us on what was launched since."""
+    story = Story()
+    story.op("aten::mm", 0, 900)
+    for k in range(20):
+        story.kernel("sgemm", 500 + 20 * k, 15)  # all ids from before are lower
+    for k in range(20):
+        story.kernel("add", (500 if beside else 1500) + 20 * k, beside or 15, launch_at=10 + 3 * k, stream=8)
+    title = one(story, "pre-window-kernels").title
+    alone = 20 * (15 - beside)
+    assert title.endswith(f"; for {duration(alone)} only such work runs" if alone else "launched before it")
+
+
+@pytest.mark.parametrize("launch_at", [10, 14, 16, 20])
+@pytest.mark.parametrize("launch_us", [3, 8])
+def test_how_often_the_device_ran_dry_is_that_of_a_plain_sweep(launch_at, launch_us):
+    """A launch may begin while the device still works, and return when it has run out of work."""
+    story, work = Story(), []
+    for at in story.steps(4, 1000):
+        for k in range(10):
+            start = at + 90 * k
+            story.op("aten::add", start, 40)
+            for first, length in ((0, 12), (20, 3)):  # the first kernel ends 27 us after the operator's beginning
+                launched = start + (1 if not first else launch_at)
+                story.kernel("elementwise", start + 15 + first, length, launch_at=launched, launch_us=launch_us)
+                work.append((start + 15 + first, length, launched + launch_us))
+    dry, busy = 0, 0.0
+    for begins, length, returned in sorted(work):
+        dry += begins > busy and returned > busy
+        busy = max(busy, begins + length)
+    assert f"{dry} times the device had run out of work" in one(story, "overhead-bound").cause
+
+
+@pytest.mark.parametrize("stacks", [False, True])
+def test_where_recorded_stacks_may_be_the_reason_the_fix_is_to_record_without_them(stacks):
+    story = Story()
+    for at in story.steps(4, 1000):
+        for k in range(10):
+            story.op("aten::add", at + 90 * k, 20)
+            story.kernel("elementwise", at + 90 * k + 15, 50, launch_at=at + 90 * k + 10)
+        if stacks:
+            story.frame("train.py(3): step", at, 1000)
+    finding = one(story, "overhead-bound")
+    assert finding.fix.startswith("Record once more without Python stacks") == stacks
+    assert finding.confidence == ("low" if stacks else "medium")

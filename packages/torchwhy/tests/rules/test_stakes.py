@@ -150,3 +150,30 @@ def test_room_in_a_queue_is_no_end_of_what_can_be_saved():
         story.kernel(name, 1000 + 100 * k, 100, launch_at=100 * k, launch_us=60)
     (finding,) = (one for one in diagnose(story.trace()).findings if one.slug == "fp32-matmul-no-tc")
     assert finding.time_us == pytest.approx(20 * 100 * 7 / 8, rel=1e-3)
+
+
+@pytest.mark.parametrize("begins", [-2, 0, 4])
+def test_a_slow_launch_is_no_wait_for_room_though_its_work_begins_before_it_returns(begins):
+    """30 ms in one launch of an idle device: its work begins some us before, when, or after the call returns."""
+    story = Story()
+    for k in range(20):
+        story.op("aten::mm", 100 * k, 40)
+        story.kernel("gemm", 100 * k + 30, 20, launch_at=100 * k + 10)
+    story.op("aten::mm", 3000, 30_100)
+    story.kernel("another", 33_010 - begins, 20, launch_at=3010, launch_us=30_000)
+    (finding,) = find_rule("launch-outliers").check(story.trace(), {})
+    assert finding.time_us == pytest.approx(30_000, rel=0.01)
+
+
+@pytest.mark.parametrize("stepped", [False, True])
+def test_what_happens_once_is_said_to_in_recordings_with_and_without_steps(stepped):
+    story = Story()
+    if stepped:
+        story.step(0, 0, 40_000)
+    story.op("aten::mm", 0, 40)
+    story.kernel("gemm", 30, 20, launch_at=10)
+    story.op("aten::mm", 3000, 30_100)
+    story.kernel("another", 33_010, 20, launch_at=3010, launch_us=30_000)
+    trace = story.trace()
+    (finding,) = find_rule("launch-outliers").check(trace, {})
+    assert finding_item(reported(finding, trace), None).stake.endswith(", once only")

@@ -206,3 +206,15 @@ def test_nothing_found_in_a_cache_while_something_is_compiled():
     assert compiled(story).found_in_cache == 1
     story.op("x (dynamo_timed)", 200, 100)
     assert compiled(story).found_in_cache == 0
+
+
+@pytest.mark.parametrize("regions", [False, True])
+def test_functions_stand_for_regions_in_traces_that_have_none(regions):
+    """PyTorch before 2.1 announces compiled code as CompiledFunction alone."""
+    story = cpu()
+    for at in (0, 1000):
+        if regions:
+            story.op(REGION.format("0/0"), at, 500)
+        story.op("CompiledFunction", at + 10, 300)
+    found = [(row["name"], row["calls"], row["host_us"]) for row in rows_of(story, "function")]
+    assert found == ([] if regions else [("CompiledFunction", 2, 600)])

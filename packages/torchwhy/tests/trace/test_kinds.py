@@ -220,3 +220,17 @@ def test_kinds_are_told_by_names_where_they_tell():
     assert decode("xyzzy").kind == "unknown"
     assert decode("void deep_ep::intranode::dispatch<8>()").kind == "communication"
     assert {decode(name).kind for name in (HALF, ADD, FLASH, CONVOLUTION, SOFTMAX, NORM)} <= {*KINDS}
+
+
+@pytest.mark.parametrize("size", [1, 4096, 10**6, 10**9])
+@pytest.mark.parametrize("count", [1, 20])
+def test_small_copies_are_latency_and_gain_nothing_below_it(size, count):
+    """Copies of a few bytes take some microseconds on any device: nothing is to gain there."""
+    story = Story(gpu="NVIDIA A100-SXM4-80GB")
+    at_best = 2 * size / A100.bandwidth / 1000  # us
+    length = max(3.0, 2 * at_best)
+    for i in range(count):
+        story.copy("DtoD (Device -> Device)", 100 + i * (length + 10), length, size, launch_at=10 + i * (length + 10))
+    (row,) = story.trace().kinds().rows()
+    assert row["bound"] == ("latency" if at_best / 0.7 < 5 else "memory")
+    assert row["gain_us"] == pytest.approx(count * max(length - max(at_best / 0.7, 5), 0), rel=1e-3, abs=1e-2)

@@ -14,6 +14,7 @@ from torchwhy.trace.derived.host_activity import batch_waits, compiling
 from torchwhy.trace.derived.idle import closing_wait, profiler_overhead, work_queued
 from torchwhy.trace.derived.launches import graph_captures
 from torchwhy.trace.derived.recorded import recorded
+from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.compiler import COMPILED_CODE
@@ -26,6 +27,7 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration
 
 __all__ = [
+    "IN_PYTHON",
     "LISTED",
     "Breakdown",
     "Part",
@@ -42,6 +44,10 @@ __all__ = [
 
 LISTED: Final = 1000
 """Of stretches and of events a report lists at most so many, the longest ones."""
+
+IN_PYTHON: Final = "runs Python in between"
+"""Label of the time between operators where recorded frames, or samples of the stack, show Python; without them it may
+be anything."""
 
 _UNKNOWN: Final = "was not recorded"
 
@@ -188,7 +194,9 @@ def _host_parts(trace: Trace) -> Parts:
 
 def _remainder(trace: Trace, rest: Intervals) -> tuple[PartName, str, Intervals]:
     if trace.derived(recorded).operators or trace.has_stacks:
-        return PartName.PYTHON, "runs Python in between", rest
+        framed = rest & trace.events.times_of(trace.events.rows(Kind.PYTHON))
+        shown = 2 * framed.total > rest.total or len(trace.derived(stack_samples).inside(rest)) > 0
+        return PartName.PYTHON, IN_PYTHON if shown else "is between operators", rest
     return PartName.UNKNOWN, _UNKNOWN, rest
 
 

@@ -43,7 +43,9 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
     if not steps:
         found.append("No steps are marked, so this is about the whole recording, its start and end included.")
     elif steps[0].inferred:
-        found.append("Steps were inferred from what repeats; profiler.step() marks them.")
+        found.append(
+            "Steps were inferred from what repeats; profiler.step() marks them, if the profiler has a schedule."
+        )
     if len(steps) == 1:
         found.append("One step was recorded: others may differ.")
     if trace.captured is not None:
@@ -102,6 +104,7 @@ def long_step(trace: Trace) -> list[str]:
 def slowed_by_stacks(trace: Trace) -> bool:
     """Whether so many Python frames were recorded that the time in Python, a part of the window, is longer for it."""
     window = trace.derived(steady_window)
-    python = sum((when.total for name, _, when in trace.derived(parts_of) if name == PartName.PYTHON), 0)
+    slowed = (PartName.PYTHON, PartName.WRAPPER)  # what calls compiled kernels is Python, too
+    python = sum((when.total for name, _, when in trace.derived(parts_of) if name in slowed), 0)
     frames = len(trace.events.rows(Kind.PYTHON))
     return frames > _STACKS * max(len(trace), 1) and python >= _IN_PYTHON * (window.end - window.start)

@@ -80,7 +80,7 @@ def _names(trace: Trace, rows: Int32) -> Int32:
 def _places(trace: Trace, found: Segments) -> tuple[Int64, list[str]]:
     """The number of each piece's lane, and the lanes' names."""
     lanes = trace.events.lanes
-    names = [lane.label for lane in lanes]
+    names = [lane.label if trace.main_lane >= 0 else "the host, not recorded" for lane in lanes]
     place = found.lane.astype(np.int64)
     on_device = np.flatnonzero((found.lane < 0) & (found.row >= 0))
     rows = found.row[on_device]

@@ -7,6 +7,7 @@ import numpy as np
 
 from torchwhy.trace.derived.collectives import own_collectives, waiting_at_least
 from torchwhy.trace.derived.cpu_communication import operators_computing
+from torchwhy.trace.meaning.communication import DEVICE_COLLECTIVE
 from torchwhy.trace.model.device import devices_of
 from torchwhy.trace.model.trace import Trace
 
@@ -40,8 +41,12 @@ class ExchangeTimes(msgspec.Struct, frozen=True):
 
 
 def exchange_times(trace: Trace) -> tuple[ExchangeTimes, ...]:
-    """Return the communication of the window, the longest exposed first."""
-    found = trace.derived(own_collectives)
+    """Return the communication of the window, the longest exposed first.
+
+    A label of a device's library is only the launch: without the kernel nothing tells how long the exchange took.
+    """
+    launches = trace.events.of(DEVICE_COLLECTIVE)
+    found = [one for one in trace.derived(own_collectives) if one.row not in launches]
     if not found:
         return ()
     rows = np.array([one.row for one in found], np.int32)

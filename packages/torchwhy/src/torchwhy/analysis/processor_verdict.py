@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchwhy.analysis.breakdown import Breakdown, calling, during, span_of
+from torchwhy.analysis.breakdown import IN_PYTHON, Breakdown, calling, during, span_of
 from torchwhy.analysis.limits import LIMITS, MOST, STALL, amount_of, no_single_limit
 from torchwhy.analysis.names import PartName, VerdictKind
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
@@ -203,10 +203,12 @@ def _processor_sentence(parts: Breakdown, kind: VerdictKind, shares: _Shares, ga
             f"The work is too small for its overhead: {amount_of(parts, share)} goes to operators of less than 10 us "
             f"and to the Python around them; longer operators run for {percent(shares.computing)}."
         )
+    in_python = any(part.label == IN_PYTHON for part in parts.parts)
+    between = "Python" if in_python else "The time between operators"
     sentences = {
         VerdictKind.COMPUTE: f"The processor is the limit: {run_for} {amount_of(parts, computing)}; "
         "no GPU work was recorded.",
-        VerdictKind.OVERHEAD: f"Python is the limit: for {amount_of(parts, shares.between)} no operator runs{one}; "
+        VerdictKind.OVERHEAD: f"{between} is the limit: for {amount_of(parts, shares.between)} no operator runs{one}; "
         f"{running}.",
         VerdictKind.INPUT: f"The program waits for data: {amount} it waits for the next batch; {running}.",
         VerdictKind.COMMUNICATION: f"Exchanging data with other ranks is the limit: {amount} nothing else is done; "

@@ -127,10 +127,11 @@ def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -
         return "the file holds no events with a duration"
     found = trace.derived(recorded)
     if found.worked:
-        return f"nothing of the device's work was recorded, although it worked ({found.worked})"
+        why = "the file ends early, and " if trace.repairs.ends_early else ""
+        return f"{why}nothing of the device's work was recorded, although it worked ({found.worked})"
     if found.sampled:
         return f"{found.without_operators}: what looks idle may be busy"
-    if not trace.has_gpu and trace.info.devices and (trace.repairs.truncated or trace.repairs.truncated_gzip):
+    if not trace.has_gpu and trace.info.devices and trace.repairs.ends_early:
         device = trace.info.devices[0].name or "GPU"  # exporters write the host's events first
         return f"the file ends early, and what the {device} did may have been in the part that is lost"
     graphs = trace.links.graph_launches

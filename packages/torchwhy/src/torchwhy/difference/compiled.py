@@ -12,7 +12,7 @@ from torchwhy.difference.step_times import StepTimes
 from torchwhy.difference.totals import Total
 from torchwhy.finding import Evidence, Finding, severity_of
 from torchwhy.trace.derived.compiled import compiled_of
-from torchwhy.trace.meaning.compiler import COMPILED_CODE, LOOKUP, graph_hash
+from torchwhy.trace.meaning.compiler import COMPILED_CODE, ENTERING, LOOKUP, graph_hash
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.wording import counted, duration, percent
 
@@ -35,6 +35,7 @@ def compiled_conditions(a: Side, b: Side) -> Iterator[str]:
             kernels = [float(side.kernels.counts.sum()) for side in (a, b)]
             numbers.append(f"{kernels[0]:,.0f} kernels are {kernels[1]:,.0f}")
         yield f"{names[0]} runs compiled regions (torch.compile), {names[1]} is eager: {', '.join(numbers)}."
+        yield from _unfused(*(a, b)[:: 1 if compiled[1] else -1])
     for name, side in (("A", a), ("B", b)):
         if _always_cached(side):
             steps = counted(len(side.rounds), "step")
@@ -95,8 +96,21 @@ def costs_of_compiling(a: Side, b: Side, totals: Sequence[Total], times: StepTim
     )
 
 
+def _unfused(eager: Side, compiled: Side) -> Iterator[str]:
+    """Say so where a step calls fewer operators and the device has as much to do: a call was fused, not a kernel."""
+    before, after = (len(side.work) / len(side.rounds) for side in (eager, compiled))
+    if 0 < before <= after and _operators(compiled) < _operators(eager):
+        yield (
+            f"Operators were joined, kernels were not: the device has {after:,.3g} pieces of work per step with "
+            f"torch.compile, {before:,.3g} without."
+        )
+
+
 def _operators(side: Side) -> float:
-    return float(np.count_nonzero(side.trace.events.kind[side.host] == Kind.OPERATOR)) / len(side.rounds)
+    """Operators per step, without the wrappers around compiled code."""
+    events = side.trace.events
+    rows = side.host[events.kind[side.host] == Kind.OPERATOR]
+    return float(np.count_nonzero(~events.are(COMPILED_CODE | ENTERING, rows))) / len(side.rounds)
 
 
 def _always_cached(side: Side) -> bool:

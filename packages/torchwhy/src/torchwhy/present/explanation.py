@@ -63,7 +63,7 @@ def explanation(report: TraceReport) -> Document:
             for i, one in enumerate(report.findings)
         ),
         _nothing(report),
-        "Findings, the most time at stake first" + (", a cold first step last" if once else ""),
+        "Findings, the most time at stake first" + (", what happens once last" if once else ""),
     )
     return Document(
         trace.name,
@@ -71,7 +71,11 @@ def explanation(report: TraceReport) -> Document:
             *(Caveat("Repaired", repair.sentence) for repair in trace.repairs),
             verdict_block(report.verdict),
             bars(report.breakdown, report.gpu),
-            *by_kind(report.kinds, "always" if report.breakdown.share(PartName.COMPUTING) >= _MATTERS else "full"),
+            *by_kind(
+                report.kinds,
+                "always" if report.breakdown.share(PartName.COMPUTING) >= _MATTERS else "full",
+                with_shapes="record_shapes" in trace.recorded,
+            ),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
             findings,

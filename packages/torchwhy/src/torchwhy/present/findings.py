@@ -59,7 +59,7 @@ def _stake(finding: ReportedFinding, window: str) -> str:
     which += f" (without one gap of {duration(left_out)})" if left_out else ""
     share = f" ({percent(finding.time_us / of)})" if of else ""
     stake = " at stake" if finding.severity != "info" else ""  # nothing is to be won by what is only good to know
-    once = ", in the first step only" if finding.once else ""
+    once = ", once only" if finding.once else ""
     return f"{duration(finding.time_us)} of {duration(of)}{which}{stake}{share}{once}"
 
 
@@ -72,7 +72,8 @@ def _evidence(item: FindingEvidence, common: str, zero_us: float | None, target:
     facts += [duration(item.time_us)] if item.time_us else []
     facts += [item.note] if item.note and item.note != common else []
     details = [item.where] if item.where else []
-    details += [_moment(item.start_us - zero_us)] if item.start_us is not None and zero_us is not None else []
+    if item.start_us is not None and zero_us is not None:
+        details.append(_moment(item.start_us - zero_us, "longest at" if item.count > 1 else "begins at"))
     return Evidence(
         name=line_of(item.short_name or short_name(item.name)),
         full_name=item.name,
@@ -83,8 +84,9 @@ def _evidence(item: FindingEvidence, common: str, zero_us: float | None, target:
     )
 
 
-def _moment(us: float) -> str:
-    return f"begins at {us / 1000:,.3f} ms" if us >= 0 else f"begins {-us / 1000:,.3f} ms before the window"
+def _moment(us: float, what: str) -> str:
+    """When an event begins, or the longest of several."""
+    return f"{what} {us / 1000:,.3f} ms" if us >= 0 else f"{what} {-us / 1000:,.3f} ms before the window"
 
 
 def rule_outcomes(ran: Sequence[str], muted: Sequence[MutedRule], failed: Sequence[FailedRule]) -> Rules:

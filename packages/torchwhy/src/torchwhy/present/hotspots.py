@@ -69,8 +69,14 @@ def computing_table(operators: tuple[OperatorTime, ...], *, on_gpu: bool) -> tup
     return (Table(columns, rows_of(cells), "What computes", noun=("operator", "operators")),) if cells else ()
 
 
-def by_kind(kinds: KindTimes, when: When = "always") -> tuple[Table, ...]:
-    """Return the device's work by kind, and how near each comes to what the device can do; () without any work."""
+def by_kind(kinds: KindTimes, when: When = "always", *, with_shapes: bool = False) -> tuple[Table, ...]:
+    """Return the device's work by kind, and how near each comes to what the device can do; () without any work.
+
+    Args:
+        kinds: what to show.
+        when: in which view.
+        with_shapes: whether shapes were recorded.
+    """
     whole = sum(row.time_us for row in kinds.rows)
     if not whole:
         return ()
@@ -84,7 +90,16 @@ def by_kind(kinds: KindTimes, when: When = "always") -> tuple[Table, ...]:
         columns += (*_number("TFLOP/s", "GB/s", "of peak"), Column("bound by"), *_number("to gain"))
     few = sum(row.share >= _MINOR for row in rows[:_KINDS])
     title = f"GPU work by kind ({duration(whole)})"
-    return (Table(columns, rows_of(cells, few), title, (_against(kinds, judged),), ("kind", "kinds"), when=when),)
+    return (
+        Table(
+            columns,
+            rows_of(cells, few),
+            title,
+            (_against(kinds, judged, with_shapes=with_shapes),),
+            ("kind", "kinds"),
+            when=when,
+        ),
+    )
 
 
 def _figures(row: KindTime) -> tuple[Cell, ...]:
@@ -98,8 +113,10 @@ def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _against(kinds: KindTimes, judged: float) -> str:
+def _against(kinds: KindTimes, judged: float, *, with_shapes: bool) -> str:
     """What the figures are held against, and of which part of the work they are."""
+    if not judged and with_shapes:
+        return "Shapes were recorded, but not of operators that launched this work: how fast it could be is unknown."
     if not judged:
         return "Record shapes (record_shapes=True) to see how fast it could be."
     if not kinds.peaks:
@@ -184,7 +201,7 @@ def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:
     cells: list[tuple[Cell, ...]] = [
         (
             part.where,
-            part.what,
+            "between calls" if part.what == "python" and not part.mostly else part.what,
             percent(part.share),
             duration(part.time_us),
             f"{part.runs:,}",

@@ -15,6 +15,7 @@ from torchwhy.trace.meaning.frames import without_line
 from torchwhy.trace.meaning.kinds import GPU_WORK
 from torchwhy.trace.model.device import devices_of, streams_of
 from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns
 
 __all__ = ["evidence", "most_first", "where"]
 
@@ -32,7 +33,7 @@ def evidence(
         rows: events.
         times: the nanoseconds of each that matter; their durations where None.
         limit: names to keep.
-        note: for every entry.
+        note: for every entry; without one, of an entry of which only a part matters, how long it takes in all.
     """
     events, chosen = trace.events, np.asarray(rows, np.int32)
     if not len(chosen):
@@ -49,7 +50,9 @@ def evidence(
         stack = () if events.kind[row] in GPU_WORK else _stack(trace, row, chosen[same])
         time_us, start_us = int(total[i]) / 1000, int(events.ts[row]) / 1000
         all_of_it = chosen[same]
-        found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note, all_of_it))
+        whole = int(events.dur[all_of_it].sum())
+        what = note or (f"of {duration_ns(whole)} in all" if total[i] < whole else "")
+        found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, what, all_of_it))
     return tuple(found)
 
 

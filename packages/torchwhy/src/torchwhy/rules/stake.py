@@ -65,6 +65,8 @@ def _host(trace: Trace, when: Intervals, part: float) -> float:
 
 
 def _device(trace: Trace, when: Intervals, part: float) -> float:
+    if trace.derived(recorded).worked:  # how long its work takes isn't known
+        return 0.0
     return trace.derived(replay).saved(device=when, device_part=part) if trace.has_gpu else _all(trace, when, part)
 
 

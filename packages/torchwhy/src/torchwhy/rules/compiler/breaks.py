@@ -107,7 +107,7 @@ def _in_pieces(trace: Trace) -> Iterator[Finding]:
     yield Finding(
         title=f"Each of {counted(len(calls), 'call')} of compiled code runs in {int(np.median(pieces))} pieces: "
         "graph breaks",
-        severity="low",
+        most="low",
         confidence="low" if alike else "medium",
         stretches=lost,
         window=trace.window,

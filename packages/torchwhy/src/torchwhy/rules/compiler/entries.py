@@ -76,7 +76,7 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
         confidence="low" if scattered else "medium",
         time_us=total,
         window=trace.window,
-        evidence=evidence(trace, entries, times=usual),
+        evidence=evidence(trace, entries, times=usual, note="entering it, with the lookup before it"),
         cause=f"The graphs are small: {percent(overhead.total / whole.total)} of the time in compiled regions passes "
         "outside them, in guards, prologue and wrappers."
         + (f" The calls take from {duration(least)} to {duration(most)}." if scattered else "")

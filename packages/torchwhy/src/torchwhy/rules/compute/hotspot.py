@@ -10,6 +10,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.compute.kernels import shown
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.rules.vendor import counters_of, matrix_units
 from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import STEP
@@ -57,15 +58,17 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
     if part < share or time_us < of_window * trace.window.us:
         return
     top = _callers(trace, rows, kernels.operator[kernels.which == i], kernels.spent[kernels.which == i])
+    variants = len(np.unique(trace.events.name[rows]))
+    one = "One kernel takes" if variants == 1 else f"{variants} variants of one kernel take"
     yield Finding(
-        title=f"One kernel takes {percent(part)} of the compute kernels' time: {name.short}",
+        title=f"{one} {percent(part)} of the compute kernels' time: {name.short}",
         severity="info",
         confidence="high",
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause=f"{name.description[:1].upper()}{name.description[1:]}{top}.",
-        fix=_advice(name, learns=trace.events.any_of(LEARNING)),
+        fix=_advice(name, matrix_units(trace), learns=trace.events.any_of(LEARNING)) + _counters(trace, rows),
         linked=True,  # its own name says so
     )
 
@@ -127,19 +130,26 @@ def _callers(trace: Trace, rows: Int32, operators: Int32, spent: Int64) -> str:
     return f", launched by {trace.events.texts[most]}" + ("" if part >= 1 else f" for {percent(part)} of its time")
 
 
-def _advice(name: KernelName, *, learns: bool) -> str:
+def _advice(name: KernelName, cores: str, *, learns: bool) -> str:
     if name.operation in ("matmul", "convolution") and name.tensor_core and name.dtype in SIXTEEN_BITS:
         more = "sizes (multiples of 64)" if name.operation == "matmul" else "channels (multiples of 64), channels_last"
         smaller = "" if learns else " For inference, quantised weights (torchao) or a pruned model need less of it."
-        return f"It is on tensor cores in 16 bits already; check its {more}, and whether it is all needed." + smaller
+        return f"It is on {cores} in 16 bits already; check its {more}, and whether it is all needed." + smaller
     memory = "It moves memory more than it computes: fusing it with its neighbours (torch.compile) or avoiding it pays."
     return {
-        "matmul": "Check its type (16 bits on tensor cores?), its sizes (multiples of 64?), whether it is all needed.",
-        "convolution": "Check its type (16 bits on tensor cores?), channels_last, and the number of channels.",
+        "matmul": f"Check its type (16 bits on {cores}?), its sizes (multiples of 64?), whether it is all needed.",
+        "convolution": f"Check its type (16 bits on {cores}?), channels_last, and the number of channels.",
         "attention": "Check is_causal instead of a mask, 16-bit inputs, and a sequence no longer than needed.",
         "softmax": "If it belongs to attention, F.scaled_dot_product_attention computes it without writing it out.",
         **dict.fromkeys(MEMORY_BOUND - {"softmax"}, memory),
     }.get(name.operation, "Look at what launches it, how often and with which shapes, and whether all of it is needed.")
+
+
+def _counters(trace: Trace, rows: Int32) -> str:
+    """How to see what limits the kernel that takes the most time among these."""
+    spent = np.bincount(trace.events.name[rows], weights=trace.events.dur[rows])
+    command = counters_of(trace, trace.events.texts[int(spent.argmax())])
+    return f" What limits it: {command}" if command else ""
 
 
 def _declared(trace: Trace) -> int:

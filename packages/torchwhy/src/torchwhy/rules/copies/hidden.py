@@ -74,7 +74,7 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: fl
         window=trace.window,
         evidence=evidence(trace, rows, note=size_text(size) if size else ""),
         cause="addmm adds its product to a buffer that must hold the added matrix already, so that is copied first: "
-        "two pieces of device work in one operator.",
+        "two pieces of device work in one operator, not a fused kernel.",
         fix="Expected. With a one-dimensional bias, F.linear (or addmm with beta=1 and a vector) adds it in the "
         "multiplication's epilogue instead.",
         linked=True,

@@ -101,5 +101,7 @@ def _by_operator(trace: Trace, rows: Int32, operator: Int32) -> tuple[Evidence, 
     outer = np.array([trace.calls.outermost(row, Kind.OPERATOR) for row in distinct.tolist()], np.int32)
     if not len(outer):
         return ()
-    spent = np.bincount(which.reshape(-1), weights=trace.events.dur[rows[known]]).astype(np.int64)
-    return evidence(trace, outer, times=spent, note="device time of its copies")
+    spent = np.bincount(which.reshape(-1), weights=trace.events.dur[rows[known]])
+    calls, again = np.unique(outer, return_inverse=True)
+    times = np.bincount(again.reshape(-1), weights=spent).astype(np.int64)
+    return evidence(trace, calls, times=times, note="device time of its copies")

@@ -77,7 +77,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
                 "from the last batch of a pass to the first of the next",
                 len(starts),
                 starts.total / 1000,
-                int(starts.starts[0]) / 1000,
+                starts.longest_start / 1000,
             ),
         )
     elif not events.are(DATALOADER, rows).any():

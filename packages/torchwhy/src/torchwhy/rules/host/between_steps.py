@@ -115,20 +115,21 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         name = called_name(trace.name(int(calls[0])))
         name = name if len(name) <= LONG_NAME else ".".join(name.split(".")[-2:])
         where = f", {percent(part)} of that in {name}"
+    seen = (
+        *evidence(trace, calls),
+        *python_lines(trace, lost),
+        *evidence(trace, [] if len(calls) else rows, times=times, note="during the longest stretch"),
+    )
     yield Finding(
         title=shortened(f"For {percent(usual.share)} of the time the program computes nothing{idle}{where}", 120),
         confidence="medium",
         stretches=at_stake,
         window=usual.window,
-        evidence=(
-            *evidence(trace, calls),
-            *python_lines(trace, lost),
-            *evidence(trace, [] if len(calls) else rows, times=times, note="during the longest stretch"),
-        )
+        evidence=seen
         or (
             Evidence("no operator, call or annotation", len(lost), lost.total / 1000, int(lost.starts[longest]) / 1000),
         ),
-        cause=_cause(trace, house=house) + line_there(trace, lost),
+        cause=_cause(trace, house=house, seen=len(seen) > 0) + line_there(trace, lost),
         fix=_fix(trace, lost, calls, house=house),
     )
 
@@ -139,10 +140,10 @@ def _meeting(stretches: Intervals, lost: Intervals) -> Intervals:
     return Intervals(stretches.starts[found], stretches.ends[found])
 
 
-def _cause(trace: Trace, *, house: bool) -> str:
+def _cause(trace: Trace, *, house: bool, seen: bool) -> str:
     if house:
         return "The program's own annotations say so: it logs, saves or evaluates."
-    if trace.has_stacks:
+    if trace.has_stacks and seen:
         return "Python code outside of any operator; the frames in the evidence say which."
     return (
         "Python computes, reads or writes files, prints, collects garbage, sleeps, or waits for its other threads "

@@ -71,6 +71,10 @@ def overhead_bound(
     busy, waits = found.busy_ns / length, total / length
     doubtful = trace.has_stacks and busy >= 0.4  # without stacks to record the host might keep up
     operators, times = callers(trace, found.late)
+    advice = fewer_launches(trace)
+    if doubtful:
+        first = "Record once more without Python stacks: the device may not wait then."
+        advice = f"{first} Else {advice[0].lower()}{advice[1:]}"
     yield Finding(
         title=f"The device is busy {percent(busy)} of {time_of(trace, window)}; for {percent(waits)} it waits for the "
         "next launch",
@@ -82,20 +86,20 @@ def overhead_bound(
         evidence=evidence(trace, operators, times=times, note="host time while the device waits"),
         cause=_why_late(trace, rows, found.late_gaps)
         + (" Recorded Python stacks lengthen the gaps." if trace.has_stacks else ""),
-        fix=fewer_launches(trace),
+        fix=advice,
         linked=True,
     )
 
 
 def _why_late(trace: Trace, kernels: Int32, late_gaps: int) -> str:
-    """How short the kernels are, and how often the device had nothing left to do."""
+    """How short the kernels are, and how often the device ran out of work."""
     events, links = trace.events, trace.links
     linked = (links.launch >= 0) & np.isin(links.work, kernels)
     short = int(np.count_nonzero(events.dur[links.work[linked]] < events.dur[links.launch[linked]]))
     text = f"The {len(kernels):,} kernels take {duration_ns(float(np.median(events.dur[kernels])))} (median)"
     if short:
         text += f", {short:,} of them less than the call that launches them"
-    return f"{text}. {often(late_gaps).capitalize()} the device had nothing left to do when its next work was launched."
+    return f"{text}. {often(late_gaps).capitalize()} the device had run out of work before its next launch returned."
 
 
 @rule("B2", "compute-bound", source="90% as in TraceML", needs=("gpu", "idle", "order"), frees="nothing")

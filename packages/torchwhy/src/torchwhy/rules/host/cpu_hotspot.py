@@ -12,6 +12,7 @@ from torchwhy.rules.compute.double import in_double
 from torchwhy.rules.compute.slow_half import slow_products
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import dtypes
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
@@ -58,7 +59,7 @@ def cpu_hotspot(
 
     Known problems: an operator that must be computed is named as well as one that needn't be.
     """
-    if trace.has_gpu or len(trace.links.launches):
+    if trace.has_gpu or trace.derived(recorded).worked:
         return
     rows, own = own_time(trace)
     own = _usual(trace, rows, own)

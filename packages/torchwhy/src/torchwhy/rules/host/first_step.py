@@ -162,9 +162,13 @@ def _late_beginnings(trace: Trace, ratio: float, least_us: float) -> list[Eviden
         return found
     notes = notes[~events.are(DATALOADER | OPTIMIZER, notes)]
     names, counts = np.unique(events.name[notes], return_counts=True)
+    called: dict[int, Int32] = {}  # the operators of a thread, which many names share
     for name in names[counts >= 3].tolist():
         same = notes[events.name[notes] == name]
-        lane = operators[events.lane[operators] == events.lane[same[0]]]
+        thread = int(events.lane[same[0]])
+        if thread not in called:
+            called[thread] = operators[events.lane[operators] == thread]
+        lane = called[thread]
         if not len(lane):
             continue
         after = np.searchsorted(events.ts[lane], events.ts[same])

@@ -87,7 +87,12 @@ def dispatch_flood(
         confidence="medium",
         stretches=taken,
         window=window,
-        evidence=evidence(trace, rows[same], times=lost.overlap(*reach)),
+        evidence=evidence(
+            trace,
+            rows[same],
+            times=lost.overlap(*reach),
+            note="while the device waits, with what lies between them" if trace.has_gpu else "",
+        ),
         cause="A loop calls it for one item after another, where one call could take all of them."
         if len(often) == 1
         else "A loop over items, or a computation in many small operators.",

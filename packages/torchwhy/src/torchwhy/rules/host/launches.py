@@ -11,6 +11,7 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.first_step import has_cold_first_step
 from torchwhy.rules.host.queue import FULL
 from torchwhy.rules.rule import rule
+from torchwhy.rules.vendor import loading_at_start
 from torchwhy.trace.derived.host_activity import otherwise_engaged
 from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import kernel_launches, launch_queues
@@ -63,7 +64,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         which = "Each of them" if first == len(rows) else f"{first} of {len(rows)}"
         which = "It" if len(rows) == 1 else which
         cause = f"{which} launches a kernel for the first time in the trace: its code is loaded then."
-        fix = "Warm up with the same shapes before recording, or set CUDA_MODULE_LOADING=EAGER."
+        fix = f"Warm up with the same shapes before recording, or set {loading_at_start(trace)}."
     else:
         cause = "The thread was held up: by another thread, by the processor's other work, or in the driver."
         fix = "Check that the process has free cores (taskset, cgroup limits) and what its other threads do meanwhile."

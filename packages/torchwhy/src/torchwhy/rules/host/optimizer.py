@@ -150,7 +150,8 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     rows = rows[events.covered(rows, spans) > 0]
     if not len(rows) or len(rows) < per_step * len(notes):
         return
-    spans = spans | events.times_of(_additions(trace, notes, rows))
+    additions = _additions(trace, notes, rows)
+    spans = spans | events.times_of(additions)
     calls = events.rows(Kind.RUNTIME)
     calls = calls[events.covered(calls, spans) > 0]
     work = trace.links.put_by(calls)
@@ -165,8 +166,11 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
         time_us=saved / 1000,
         stretches=host | device,
         window=window,
-        evidence=evidence(trace, rows, limit=3),
-        cause="set_to_none=False: the gradients are kept and filled with zeros.",
+        evidence=evidence(trace, notes, note="on the host")
+        + evidence(trace, rows, limit=3, note="part of it")
+        + evidence(trace, additions, limit=1, note="the first addition to each gradient, in the backward pass"),
+        cause="set_to_none=False: the gradients are kept and filled with zeros"
+        + (", and the backward pass adds to the zeros." if len(additions) else "."),
         fix="optimizer.zero_grad(set_to_none=True), which is the default from PyTorch 2.0 on.",
         linked=True,
     )

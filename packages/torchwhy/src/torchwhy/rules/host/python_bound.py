@@ -108,13 +108,13 @@ def _in_between(trace: Trace, usual: Typical, share: float, outer: Int32) -> Fin
     inside = outer[trace.events.begin_in(outer, usual.window.start, usual.window.end)]
     each = duration_ns(lost.total / max(len(inside), 1))
     return Finding(
-        title=f"{percent(share)} of the time passes in Python between operators, {each} before each",
+        title=f"{percent(share)} of the time passes between operators, {each} before each",
         confidence="medium",
         stretches=lost,
         window=usual.window,
         evidence=(
             *python_lines(trace, lost),
-            Evidence("between operators", len(lost), lost.total / 1000, int(lost.starts[0]) / 1000),
+            Evidence("between operators", len(lost), lost.total / 1000, lost.longest_start / 1000),
             *evidence(trace, outer, limit=3, note="operators called"),
         ),
         cause="The operators are short, and the interpreter needs as long to get from one to the next.",

@@ -46,6 +46,7 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
     events = trace.events
     _, rows, starts, ends = HostTimeline.of(events, trace.frames, trace.main_lane).pieces(when.starts, when.ends)
     own = np.where((rows >= 0) & (ends > starts), trace.derived(own_frames)[rows], -1)
+    called = (events.kind[rows] != Kind.PYTHON)[own >= 0]
     rows, starts, ends = own[own >= 0], starts[own >= 0], ends[own >= 0]
     names, which = np.unique(events.name[rows], return_inverse=True)
     spent = np.bincount(which, (ends - starts).astype(np.float64), minlength=len(names))
@@ -53,14 +54,15 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
     found = []
     for i in most_first(spent, texts)[:limit]:
         mine = which == i
+        alone = not called[mine].any()
         found.append(
             Evidence(
                 texts[i],
                 len(np.unique(rows[mine])),
                 float(spent[i]) / 1000,
-                int(starts[mine].min()) / 1000,
+                int(starts[mine][np.argmax((ends - starts)[mine])]) / 1000,
                 trace.lane(int(rows[mine][0])).label,
-                note="Python between operators",
+                note="Python between operators" if alone else "Python and the operators it calls",
                 rows=np.unique(rows[mine]).astype(np.int32),
             )
         )
@@ -79,7 +81,7 @@ def _sampled_lines(trace: Trace, when: Intervals, limit: int) -> tuple[Evidence,
             line_of(line),
             count,
             when.total / 1000 * count / seen.total(),
-            int(when.starts[0]) / 1000,
+            when.longest_start / 1000,
             stack=(line,),
             note="samples of Python there",
         )

@@ -57,7 +57,10 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
         rows: Int32 = empty
         cause = "The profiler did not trace the nodes of replayed CUDA graphs."
     elif part > share:
-        title = f"{percent(part)} of the window looks idle although a graph was queued: not all its nodes are recorded"
+        title = (
+            f"{percent(part)} of the window looks idle although a graph was queued: some of its nodes are probably "
+            "missing"
+        )
         rows = graphs
         cause = (
             "The launch was issued long before and nothing else ran: graph nodes are missing from the trace, or the "
@@ -127,7 +130,7 @@ def graph_capture(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         stretches=when,
         window=window,
         evidence=evidence(trace, rows)
-        or (Evidence("capture", len(when), when.total / 1000, int(when.starts[0]) / 1000),),
+        or (Evidence("capture", len(when), when.total / 1000, when.longest_start / 1000),),
         cause="During a capture launches are recorded into the graph and run nothing: they have no kernels, and the "
         "device is idle.",
         fix="Record after the capture to judge the program: schedule(wait=..., warmup=...).",

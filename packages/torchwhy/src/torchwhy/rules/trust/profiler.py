@@ -9,6 +9,7 @@ import numpy as np
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.rules.vendor import loading_at_start
 from torchwhy.trace.derived.idle import closing_wait
 from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.meaning.overhead import BUFFERS, CODE_LOADING
@@ -175,6 +176,6 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         window=window,
         evidence=evidence(trace, rows),
         cause="The first use of a kernel loads its module.",
-        fix="Run a few steps with the same shapes before recording; or set CUDA_MODULE_LOADING=EAGER.",
+        fix=f"Run a few steps with the same shapes before recording; or set {loading_at_start(trace)}.",
         linked=True,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.rules.vendor import profilers
 from torchwhy.trace.derived.launches import kernel_launches, lost_launches
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.file.columns import Int32
@@ -60,13 +61,16 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
         yield _counters(trace, launches)
         return
     calls = events.of(ANY_CALL | LAUNCH_OR_ENQUEUE)
-    if len(calls):
+    if trace.repairs.ends_early:
+        cause = "The file ends early, and exporters write the device's work behind the host's: it was in the lost part."
+        fix = "Use the whole file; if there is none, record again and let the program end before the file is copied."
+    elif len(calls):
         cause = (
             "Calls of the device's runtime were recorded, so the device's activity was asked for. Its records were "
             "refused, lost, or taken out of the file."
         )
         fix = (
-            "End other profilers (Nsight Compute, DCGM) that hold the device's tracing interface, and check that the "
+            f"End other profilers ({profilers(trace)}) that hold the device's tracing interface, and check that the "
             "driver fits this PyTorch; KINETO_LOG_LEVEL=1 prints what was refused. If a tool made the file smaller, "
             "use the original."
         )
@@ -81,7 +85,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
         evidence=evidence(trace, launches if len(launches) else found.signs, limit=3),
         cause=cause,
         fix=fix,
-        linked=True,
+        linked=not trace.repairs.ends_early,
     )
 
 
@@ -209,7 +213,7 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
         return
     launches = trace.derived(kernel_launches)
     launches = launches[~np.isin(launches, trace.links.graph_launches)]
-    lost = lost_launches(trace)
+    lost = trace.derived(lost_launches)
     if len(lost) <= share * len(launches):
         return
     part = len(lost) / len(launches)
@@ -258,8 +262,8 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         yield _inferred(trace)
     if len(early) > share * len(work) and len(known):
         kernels = int(np.count_nonzero(events.kind[early] == Kind.KERNEL))
-        lag = max(int(events.ts[known[0]] - events.ts[early].min()), 0)
-        only = f"; for {duration_ns(lag)} nothing else runs" if lag else ""
+        by_itself = (events.times_of(early) - events.times_of(work[~np.isin(work, early)])).total
+        only = f"; for {duration_ns(by_itself)} only such work runs" if by_itself else ""
         behind = int((events.ts[known] - events.ts[links.launch[links.launch >= 0]]).max())
         yield Finding(
             title=f"The recording begins with {counted(kernels, 'kernel')} launched before it{only}",

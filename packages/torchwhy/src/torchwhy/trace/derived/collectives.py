@@ -184,8 +184,8 @@ def _calls(trace: Trace, rows: Int32, launches: Int32) -> list[tuple[int, ...]]:
     found = []
     for row, launch in zip(rows.tolist(), launches.tolist(), strict=True):
         host = launch if launch >= 0 else row if events.kind[row] != Kind.KERNEL else -1
-        around = (host, *trace.ancestors(host)) if host >= 0 else ()
-        found.append(tuple(above for above in around if events.are(EXCHANGE, [above])[0]))
+        around = np.array([host, *trace.ancestors(host)] if host >= 0 else [], np.int32)
+        found.append(tuple(around[events.are(EXCHANGE, around)].tolist()))
     return found
 
 
@@ -247,7 +247,8 @@ def _width(dtype: str) -> int:
 
 
 def _first_text(events: Events, key: str, rows: tuple[int, ...]) -> str:
-    return next((found for found in (events.text(key, row) for row in rows) if found), "")
+    texts = (events.texts[i] for i in events.text_ids(key, rows).tolist() if i >= 0) if events.has(key) else ()
+    return next(filter(None, texts), "")
 
 
 def _first_integer(events: Events, key: str, rows: tuple[int, ...]) -> int:

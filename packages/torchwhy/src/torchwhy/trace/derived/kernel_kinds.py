@@ -9,7 +9,7 @@ import numpy as np
 
 from torchwhy.trace.derived.device_peaks import used_peaks
 from torchwhy.trace.derived.kernels import in_window, kernel_names, kernels_of
-from torchwhy.trace.derived.roofline import ATTAINABLE, kinds_and_owners, roofline_groups
+from torchwhy.trace.derived.roofline import ATTAINABLE, LATENCY, kinds_and_owners, roofline_groups
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.copies import WAYS, read_copy
 from torchwhy.trace.meaning.kernels import KINDS
@@ -92,10 +92,14 @@ def _made(trace: Trace, kind: str, rows: Int32, spent: int, whole: int) -> KindO
     if kind in ("copy", "transfer"):
         size, taken = _copied(trace, rows)
         twice = 2 if kind == "copy" else 1  # within a memory what is read is written, too
-        at_best = twice * size / peaks.bandwidth if peaks and kind == "copy" else 0.0
-        judged, moved, ideal = judged + taken, moved + twice * size, ideal + at_best
-        gain += max(taken - at_best / ATTAINABLE, 0.0) if at_best else 0.0
-        limits["memory"] += taken if at_best else 0
+        judged, moved = judged + int(taken.sum()), moved + twice * int(size.sum())
+        if peaks and kind == "copy":
+            at_best = twice * size / peaks.bandwidth
+            small = at_best < LATENCY * ATTAINABLE
+            ideal += float(at_best.sum())
+            gain += float(np.maximum(taken - np.maximum(at_best / ATTAINABLE, LATENCY), 0.0).sum())
+            limits["latency"] += int(taken[small].sum())
+            limits["memory"] += int(taken[~small].sum())
     return KindOfWork(
         kind,
         rows,
@@ -117,10 +121,10 @@ def _of_move(trace: Trace, row: int) -> str:
     return "copy" if read_copy(trace.name(row), *texts)[0] == WAYS.index("DtoD") else "transfer"
 
 
-def _copied(trace: Trace, rows: Int32) -> tuple[int, int]:
-    """Bytes and nanoseconds of the copies among some work whose bytes are recorded."""
+def _copied(trace: Trace, rows: Int32) -> tuple[Int64, Int64]:
+    """Bytes and nanoseconds of each copy among some work whose bytes are recorded."""
     events = trace.events
     copies = rows[events.kind[rows] == Kind.MEMCPY]
     size = events.integers("bytes", copies)
     known = size > 0
-    return int(size[known].sum()), int(events.dur[copies[known]].sum())
+    return size[known], events.dur[copies[known]]

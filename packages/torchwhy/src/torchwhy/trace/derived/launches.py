@@ -121,8 +121,10 @@ def lost_launches(trace: Trace) -> Int32:
     """
     rows = trace.derived(kernel_launches)
     rows = rows[~np.isin(rows, trace.links.graph_launches) & (trace.links.work_count[rows] == 0)]
-    ids = trace.events.integers("correlation", rows)
-    found: Int32 = rows[~np.isin(ids, trace.events.integers("correlation", trace.links.work))]
+    found: Int32 = rows
+    if len(rows):  # looking through all work takes time
+        ids = trace.events.integers("correlation", rows)
+        found = rows[~np.isin(ids, trace.events.integers("correlation", trace.links.work))]
     return found
 
 
@@ -131,7 +133,7 @@ def device_known(trace: Trace) -> bool:
 
     It doesn't where launches left no work, where graphs were replayed unrecorded, or where times are broken.
     """
-    lost, launches = len(lost_launches(trace)), len(trace.derived(kernel_launches))
+    lost, launches = len(trace.derived(lost_launches)), len(trace.derived(kernel_launches))
     graphs = len(trace.links.unrecorded_graphs)
     broken = trace.events.damage.total
     return lost * 10 <= launches and not graphs and broken * 100 <= max(len(trace.links.work), 1)

@@ -13,6 +13,7 @@ from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.derived.labels import own_labels
 from torchwhy.trace.derived.ownership import own_line
 from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.meaning.annotations import BACKWARD_LABEL
 from torchwhy.trace.meaning.frames import MODULE, MODULE_PREFIX
 from torchwhy.trace.meaning.kinds import Kind
 
@@ -63,8 +64,9 @@ def modules(trace: Trace) -> tuple[Module, ...]:
     wanted[events.of(MODULE)] = True
     borrowed = events.borrowed(Kind.PYTHON)
     wanted[borrowed[events.are(MODULE, borrowed)]] = True
-    if not wanted.any():
-        wanted[trace.derived(own_labels)] = True
+    if not wanted.any():  # what a label of the backward pass holds is charged to the labels that made it
+        own = trace.derived(own_labels)
+        wanted[own[~events.are(BACKWARD_LABEL, own)]] = True
     rows = tree.nested[wanted[tree.nested]]
     if not len(rows):
         return ()

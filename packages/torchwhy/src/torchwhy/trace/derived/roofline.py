@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
     from torchwhy.trace.peaks import Peaks
 
-__all__ = ["ATTAINABLE", "PRODUCTS", "Group", "kinds_and_owners", "roofline_groups"]
+__all__ = ["ATTAINABLE", "LATENCY", "PRODUCTS", "Group", "kinds_and_owners", "roofline_groups"]
 
 ATTAINABLE: Final = 0.7
 """Of the roofline, what good kernels reach: cuBLAS in bfloat16 on H100 and A100, PyTorch's elementwise kernels."""

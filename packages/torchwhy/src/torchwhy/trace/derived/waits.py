@@ -82,7 +82,7 @@ def device_waits(trace: Trace) -> Intervals:
     """
     events, launches = trace.events, trace.links.launches
     blocked = launches[(events.dur[launches] >= BLOCKED_NS) & (trace.links.work_count[launches] > 0)]
-    return trace.derived(finishing_waits) | _while_busy(trace, blocked)
+    return trace.derived(finishing_waits) | _while_busy(trace, blocked, 0.5)
 
 
 def finishing_waits(trace: Trace) -> Intervals:
@@ -92,10 +92,13 @@ def finishing_waits(trace: Trace) -> Intervals:
     return _while_busy(trace, np.concatenate((_waiting(trace), freed[events.dur[freed] >= BLOCKED_NS])))
 
 
-def _while_busy(trace: Trace, rows: Int32) -> Intervals:
-    """The times of those calls during which a device worked."""
+def _while_busy(trace: Trace, rows: Int32, part: float = 0.0) -> Intervals:
+    """The times of those calls during which a device worked, for more than a part of the call.
+
+    A launch that is slow itself ends when its work has begun; one that waits for room has a device at work all along.
+    """
     events = trace.events
-    busy = trace.gpu.busy.overlap(events.ts[rows], events.end[rows]) > 0
+    busy = trace.gpu.busy.overlap(events.ts[rows], events.end[rows]) > part * events.dur[rows]
     found: Intervals = events.times_of(rows[busy])
     return found
 

@@ -124,6 +124,11 @@ class Repairs:
     truncated_gzip: bool = False
     bare_list: bool = False  # a list of events without the object around it
 
+    @property
+    def ends_early(self) -> bool:
+        """Whether a part of the file is lost: what it lacks may have been there."""
+        return self.truncated or self.truncated_gzip
+
 
 @dataclass
 class Columns:

@@ -103,7 +103,8 @@ HOUSEKEEPING: Final = Meaning(
 GARBAGE_COLLECTION: Final = Meaning(r"(?i:(python )?gc$|garbage.?collect)", *CALLED, Kind.PYTHON)
 
 PYTORCHS_OWN: Final = Meaning(
-    STEP.pattern + r"|Optimizer\.|enumerate\(|nccl:|gloo:|mpi:|ucc:|xccl:|hccl:|c10d|record_param_comms|## |\["
+    STEP.pattern
+    + r"|Optimizer\.|enumerate\(|nccl:|gloo:|mpi:|ucc:|xccl:|hccl:|c10d|record_param_comms|## Call CompiledFxGraph |\["
     r"|DistributedDataParallel\.|DataParallel\.|FSDP::|FullyShardedDataParallel\.|autograd::|torch::"
     r"|Python GC$|Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode|CompiledFunction"
     r"|AOTDispatcher Runtime Wrapper|.* \(dynamo_timed\)$",

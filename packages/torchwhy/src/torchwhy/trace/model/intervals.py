@@ -58,6 +58,11 @@ class Intervals:
         """The length of each, nanoseconds."""
         return self.ends - self.starts
 
+    @property
+    def longest_start(self) -> int:
+        """When the longest begins, the first of equal ones; a ValueError where there is none."""
+        return int(self.starts[int(self.lengths.argmax())])
+
     def gaps(self) -> Intervals:
         """What lies between them."""
         return Intervals(self.ends[:-1], self.starts[1:])

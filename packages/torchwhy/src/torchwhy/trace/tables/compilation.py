@@ -29,8 +29,9 @@ def compilation(trace: Trace) -> Table:
 
     Returns:
         `kind`: "compile" for compilations (the outermost stage of each), "stage" for what they spend their time in,
-        "lookup" for the checks whether compiled code fits, "region" for compiled code that ran, "graph" for the calls
-        of Inductor's graphs, "backward" for compiled backward passes; `name`; `id`: K/M of the region it belongs to, ""
+        "lookup" for the checks whether compiled code fits, "region" for compiled code that ran, "function" for the same
+        in traces without regions (PyTorch before 2.1), "graph" for the calls of Inductor's graphs, "backward" for
+        compiled backward passes; `name`; `id`: K/M of the region it belongs to, ""
         where that isn't known; `label`: the program's own label around it, ""; `calls`; `host_us` in all; `self_us`: of
         stages, without the stages inside; `median_us`; `device_us` of the work launched in them; `start_us` of the
         first, from the beginning of the trace; `code`: of graphs, where Inductor keeps them, below its cache folder
@@ -76,6 +77,8 @@ def _parts(trace: Trace) -> Iterator[Part]:
     yield "stage", inner, found.stage_ids(inner), [found.stage_name(row) for row in inner.tolist()]
     yield "lookup", found.lookups, [""] * len(found.lookups), named(found.lookups)
     yield "region", found.regions, found.region_ids(found.regions), named(found.regions)
+    functions = found.functions[: 0 if len(found.regions) else None]  # those of a region stand for it
+    yield "function", functions, [""] * len(functions), named(functions)
     yield "graph", found.graphs, found.ids_around(found.graphs), named(found.graphs)
     yield "backward", found.backward, found.ids_around(found.backward), named(found.backward)
 

@@ -16,6 +16,7 @@ __all__ = [
     "KernelName",
     "arguments_cut",
     "dtype_in",
+    "function_name",
     "kind_of_operation",
     "short_name",
     "shortened",
@@ -192,6 +193,16 @@ def arguments_cut(name: str) -> str:
         elif character == "(" and depth == 0 and i:
             return text[:i]
     return text
+
+
+def function_name(name: str) -> str:
+    """Return the function of a kernel without namespaces, templates and arguments; "" of a name that holds none.
+
+    >>> function_name("void ns::(anonymous namespace)::kernel<4, f(int)>(int)"), function_name("attn_fwd.kd")
+    ('kernel', 'attn_fwd')
+    """
+    found = arguments_cut(name).partition("<")[0].rpartition("::")[2].removesuffix(".kd").strip()
+    return found if re.fullmatch(r"\w+", found, re.ASCII) else ""
 
 
 def words(identifier: str) -> str:
