@@ -42,7 +42,8 @@ def _run(name: str, first: tuple[int, ...], x: Tensor, settings: Sequence[Any], 
     numbers = array("d", rest)
     pack, run = native.call[name]
     status = run(pack(
-        *first, signal.data_ptr(), row_stride, time_stride, x.shape[-1], result.data_ptr(), x.numel() // x.shape[-1], count,
+        *first, signal.data_ptr(), row_stride, time_stride, x.shape[-1],
+        result.data_ptr(), x.numel() // x.shape[-1], count,
         taps.data_ptr(), taps.shape[-1], n_fft, hop, origin, reflect, address(weights), bands, numbers.buffer_info()[0],
         torch.get_num_threads(),
     ))  # fmt: skip
@@ -55,7 +56,7 @@ def is_native_pass(
     power: float, *_: Any,
 ) -> bool:  # fmt: skip
     """Return whether csrc computes a pass."""
-    return x.dtype is torch.float32 and power in (1, 2) and has_native_size(n_fft)
+    return x.dtype is torch.float32 and power in (1, 2) and x.numel() > 0 and has_native_size(n_fft)
 
 
 def has_native_size(n_fft: int) -> bool:
