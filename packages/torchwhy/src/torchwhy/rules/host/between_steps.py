@@ -73,9 +73,9 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     frame tells, the place is named.
 
     Known problems: the profiler doesn't see what Python does without stacks, nor native code that it calls past
-    PyTorch's operators (NumPy, SciPy, an extension): that may be the program's very work. A thread that the operating system takes
-    off its processor looks the same, so stretches count only at places where they are usual; a busy machine may make
-    some of these, too.
+    PyTorch's operators (NumPy, SciPy, an extension): that may be the program's very work. A thread that the
+    operating system takes off its processor looks the same, so stretches count only at places where they are usual; a
+    busy machine may make some of these, too.
     """
     events, steps = trace.events, trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):
@@ -152,12 +152,11 @@ def _cause(trace: Trace, *, house: bool) -> str:
     if house:
         return "The program's own annotations say so: it logs, saves or evaluates."
     if trace.has_stacks:
-        return (
-            "Python code, or native code that it calls past PyTorch's operators; the frames in the evidence say which."
-        )
+        return "Python, or native code that it calls past PyTorch's operators; the frames in the evidence say which."
     return (
-        "Python or native code outside of PyTorch's operators computes, or the program reads or writes files, prints, collects garbage, sleeps, or waits for its other threads "
-        "(whose operators are recorded with profile_all_threads only); the profiler doesn't see it."
+        "Python, or native code that it calls, computes, reads or writes files, prints, collects garbage, sleeps, or "
+        "waits for its other threads (whose operators are recorded with profile_all_threads only); the profiler "
+        "doesn't see it."
     )
 
 
@@ -171,12 +170,12 @@ def _fix(trace: Trace, lost: Intervals, *, house: bool) -> str:
     move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"
     if trace.has_stacks:
         return (
-            f"If it is no part of the work, move it off the loop, {move}. If it is, a profiler of Python and native code "
-            "(py-spy record --native) shows what it spends its time on."
+            f"If it is no part of the work, move it off the loop, {move}. If it is, a profiler of native code (py-spy "
+            "record --native) shows what takes the time."
         )
     return (
         "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks (torchwhy "
-        f"profile --stacks). Then move it {move}, or do it every N-th step."
+        f"profile --stacks). What is no part of the work goes {move}, or is done every N-th step."
     )
 
 
