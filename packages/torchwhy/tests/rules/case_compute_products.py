@@ -198,6 +198,27 @@ def a_softmax_between_layers():
     return attention("aten::addmm", "aten::_softmax", "aten::bmm")
 
 
+def fast_path(keys):
+    """What nn.TransformerEncoder calls in eval mode on a CPU: (sequences, heads, queries, keys) go to the softmax."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        story.op("aten::_native_multi_head_attention", at + 2, 320)
+        story.op("aten::bmm", at + 10, 90)
+        story.op("aten::_softmax", at + 110, 90, **{"Input Dims": [[2, 8, keys, keys], [], [], [2, 8, keys, keys]]})
+        story.op("aten::bmm", at + 210, 90)
+    return story
+
+
+@fires("unfused-attention")
+def the_fast_path_on_long_sequences():
+    return fast_path(1024)
+
+
+@silent("unfused-attention")
+def the_fast_path_on_short_sequences():
+    return fast_path(64)
+
+
 @fires("sdpa-math-backend")
 @silent("unfused-attention")
 def a_call_that_falls_back():

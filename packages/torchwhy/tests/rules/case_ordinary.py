@@ -253,11 +253,13 @@ def three_tensors_are_stacked():
     return stacked([[[64, 32]] * 3, []])
 
 
-def threads(count):
-    story = Story(gpu=None)
-    story.top["torchwhy_processor_time"] = {"wall_us": 9000.0, "waited_us": 0.0, "cores": 2, "threads": count}
+def threads(count, cores=2, each_us=800, load=1.0, **top):
+    story = Story(gpu=None, **top)
+    noted = {"wall_us": 9000.0, "waited_us": 0.0, "cores": cores, "threads": count, "load": load}
+    story.top["torchwhy_processor_time"] = noted
     for at in story.steps(3, 1000):
-        story.op("aten::addmm", at + 10, 800, Input_Dims=[[32], [64, 32], [32, 32], [], []])
+        for start in range(10, 810, each_us):
+            story.op("aten::addmm", at + start, each_us - 2, Input_Dims=[[32], [64, 32], [32, 32], [], []])
     return story
 
 
@@ -269,6 +271,114 @@ def thirty_two_threads_on_two_processors():
 @silent("too-many-threads")
 def as_many_threads_as_processors():
     return threads(2)
+
+
+@fires("too-few-threads")
+@silent("too-many-threads")
+def one_thread_on_sixteen_processors():
+    return threads(1, cores=16)
+
+
+@silent("too-few-threads")
+def one_thread_for_each_core_of_two_processors():
+    return threads(8, cores=16)
+
+
+@silent("too-few-threads")
+def one_thread_for_operators_too_short_to_share():
+    return threads(1, cores=16, each_us=50)
+
+
+@silent("too-few-threads")
+def other_programs_use_the_processors():
+    return threads(1, cores=16, load=14.0)
+
+
+@silent("too-few-threads")
+def one_thread_for_each_of_many_ranks():
+    return threads(1, cores=16, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 8})
+
+
+@silent("too-few-threads")
+def how_many_threads_is_unknown():
+    story = threads(1, cores=16)
+    del story.top["torchwhy_processor_time"]["threads"]
+    return story
+
+
+@silent("too-few-threads")
+def several_threads_of_the_program_compute():
+    """A server answers with one thread of PyTorch's for each of its own."""
+    story = threads(1, cores=16)
+    for own in (21, 22, 23):
+        for at in range(0, 3000, 1000):
+            story.op("aten::addmm", at + 10, 798, tid=own, Input_Dims=[[32], [64, 32], [32, 32], [], []])
+    return story
+
+
+def cast_before_linear(dims, *, inside=False, types=("float", "c10::BFloat16"), steps=4, number=None):
+    """In every step a tensor is cast and a linear layer called: (out, in) is the weight's shape."""
+    story = Story(gpu=None)
+    args = {} if number is None else {"Sequence number": number}
+    for i, at in enumerate(story.steps(steps, 1000)):
+        taken = {"Input_Dims": [dims, [], [], [], []], "Input_type": [types[0], "Scalar", "", "", ""]}
+        if inside:
+            story.op("aten::linear", at + 5, 900, Input_Dims=[[16, 300], [200, 300], [200]], Input_type=[types[1]] * 3)
+        numbered = {name: value + i for name, value in args.items()}
+        story.op("aten::to", at + 10, 300, **taken, **numbered)
+        story.op("aten::_to_copy", at + 12, 290, **taken, **numbered)
+        if not inside:
+            layer = {"Input_Dims": [[16, 300], [200, 300], [200]], "Input_type": [types[1]] * 3}
+            story.op("aten::linear", at + 320, 400, **layer)
+        if number is not None:
+            story.op(NODE + "ToCopyBackward0", at + 800, 100, **numbered, **{"Fwd thread id": 1})
+    return story
+
+
+@fires("repeated-cast")
+def a_weight_is_cast_in_every_step():
+    return cast_before_linear([200, 300])
+
+
+@silent("repeated-cast")
+def activations_are_cast_in_every_step():
+    return cast_before_linear([16, 300])
+
+
+@silent("repeated-cast")
+def autocast_casts_a_weight_inside_its_operator():
+    return cast_before_linear([200, 300], inside=True)
+
+
+@silent("repeated-cast")
+def a_weight_stays_in_its_type():
+    return cast_before_linear([200, 300], types=("float", "float"))
+
+
+@silent("repeated-cast")
+def a_weight_is_cast_in_two_steps():
+    return cast_before_linear([200, 300], steps=2)
+
+
+@silent("repeated-cast")
+def a_weight_that_is_trained_is_cast():
+    return cast_before_linear([200, 300], number=7)
+
+
+def cast_without_steps(count):
+    story = cast_before_linear([200, 300], steps=count)
+    story.events = [event for event in story.events if not event["name"].startswith("ProfilerStep")]
+    return story
+
+
+@fires("repeated-cast")
+def a_weight_is_cast_thirty_times_in_a_trace_without_steps():
+    return cast_without_steps(30)
+
+
+@silent("repeated-cast")
+def four_layers_of_one_size_in_a_trace_without_steps():
+    return cast_without_steps(4)
 
 
 def generation(lengths):

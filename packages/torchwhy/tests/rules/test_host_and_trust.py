@@ -1,6 +1,10 @@
 """What rules about the host and about trust say: causes and advice that fit, shares of one window."""
 
+import re
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.rules import (
     case_batches,
@@ -194,6 +198,9 @@ def test_known_problems_are_documented(rule):
         ("numpy/lib/npyio.py(5): load", "numpy.lib.npyio.load", "DataLoader(num_workers"),
         ("json/__init__.py(183): dumps", "json.dumps", "Log every N steps"),
         ("scipy/optimize.py(7): solve", "scipy.optimize.solve", "off the loop"),
+        ("csv.py(178): __next__", "csv.__next__", "DataLoader(num_workers"),
+        ("/usr/lib/python3.12/wave.py(340): readframes", "lib.python3.12.wave.readframes", "DataLoader(num_workers"),
+        ("PIL/Image.py(3400): open", "PIL.Image.open", "DataLoader(num_workers"),
     ],
 )
 def test_the_call_that_takes_the_time_is_named(call, named, advice):
@@ -205,6 +212,65 @@ def test_the_call_that_takes_the_time_is_named(call, named, advice):
     assert finding.title.endswith(f" of that in {named}")
     assert advice in finding.fix
     assert (finding.evidence[0].name, finding.evidence[0].count) == (call, 4)
+
+
+ADVICE = re.compile(r"NumPy|Save every|Read and decode|Log every")
+WORK = (
+    "torchfx/core/wave.py(720): __or__",
+    "models/csv.py(3): forward",
+    "dsp/soundfile.py(8): process",
+    "torchaudio/functional/functional.py(90): spectrogram",
+    "PIL/Image.py(2200): resize",
+    "cv2/gapi/__init__.py(12): kernel",
+    "skimage/filters/edges.py(4): sobel",
+    "pandas/core/frame.py(9): groupby",
+    "numpy/linalg/linalg.py(3): svd",
+    "scipy/signal/_signaltools.py(7): lfilter",
+    "tqdm/std.py(1160): __iter__",
+    "tokenizers/__init__.py(5): encode_batch",
+    "ctypes/__init__.py(390): __call__",
+    "<built-in method resize of module object at 0x7f>",
+    "<built-in function encode>",
+    "<built-in method loader of type object at 0x7f>",
+    "<built-in method opening of PyCapsule object at 0x7f>",
+)
+"""Functions whose work may be native code past PyTorch's operators."""
+
+WORDS = st.from_regex(r"[a-z_]{3,12}", fullmatch=True)
+FRAMES = st.one_of(
+    st.sampled_from(WORK),
+    st.builds("engine/{}.py({}): {}".format, WORDS, st.integers(1, 9999), WORDS),
+    st.builds("ext_{}/{}.py({}): {}".format, WORDS, WORDS, st.integers(1, 9999), WORDS),
+    st.builds("<built-in method ext_{} of PyCapsule object at 0x7f>".format, WORDS),
+)
+
+
+def stopped_in(frame, part=1.0):
+    """Steps that run no operator for 2.6 ms, of which a part passes in a function."""
+    story = case_steps.every_step_stops()
+    story.frame("train.py(1): <module>", 0, 12000)
+    for i in range(4):
+        story.frame(frame, 3000 * i + 310, 2600 * part)
+    return story
+
+
+@given(frame=FRAMES)
+@settings(deadline=None, max_examples=60)
+def test_native_work_past_the_operators_is_neither_idle_nor_reading(frame):
+    finding = one(stopped_in(frame), "between-steps-gap")
+    assert "no PyTorch operator runs" in finding.title
+    assert not ADVICE.search(finding.fix)
+    assert "idle" not in finding.title + finding.cause + finding.fix
+
+
+@pytest.mark.parametrize(("part", "advised"), [(0.3, False), (0.7, True)])
+def test_advice_on_reading_needs_half_of_the_time_in_frames_that_read(part, advised):
+    assert ("Read and decode" in one(stopped_in("soundfile.py(9): read", part), "between-steps-gap").fix) is advised
+
+
+def test_the_line_that_calls_is_named():
+    finding = one(stopped_in("torchfx/core/wave.py(720): __or__"), "between-steps-gap")
+    assert finding.cause.endswith("torchfx.core.wave.__or__ is called in train.py: <module>.")
 
 
 def test_a_wrapper_is_not_named():

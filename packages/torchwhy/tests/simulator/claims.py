@@ -18,7 +18,7 @@ PERCENT = r"(\d+(?:\.\d+)?)%"
 SHARES = (
     (re.compile(rf"idle {PERCENT} of the time"), "idle"),
     (re.compile(rf"for {PERCENT} it waits for the next launch"), "idle"),
-    (re.compile(rf"{PERCENT} of the time the program computes nothing, the device idle"), "idle"),
+    (re.compile(rf"{PERCENT} of the time no PyTorch operator runs and the device has no work"), "idle"),
     (re.compile(rf"for {PERCENT} of .* it has no work"), "idle"),
     (re.compile(rf"{PERCENT} of the time with nothing else running"), "copy"),
     (re.compile(rf"{PERCENT} of .* the GPU does nothing but copy"), "copy"),

@@ -1,4 +1,4 @@
-"""Time in which the program computes nothing, between and within steps."""
+"""Time in which no operator of PyTorch runs, between and within steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.python_lines import advice_on_calls, advice_on_waits, line_there, main_calls, python_lines
+from torchwhy.rules.host.python_lines import (
+    advice_on_frames,
+    advice_on_waits,
+    line_there,
+    main_calls,
+    place_of_calls,
+    python_lines,
+)
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.gaps import Cause, idle_gaps
@@ -50,7 +57,7 @@ LONG_NAME: Final = 40
     frees="host",
 )
 def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.0) -> Iterator[Finding]:
-    """The program does something else than computing, between or within its steps.
+    """No operator of PyTorch runs for long, between or within steps.
 
     Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
     validation); and stretches of 500 us or more of the main thread without operator, call or annotation. 10% of the
@@ -61,12 +68,14 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
 
     Costs: that time, in every round it happens.
 
-    Fix: fitted to what is seen there. Logging, checkpoints and validation every N steps or in another thread; computing
-    in Python on whole tensors, or in the DataLoader's workers.
+    Fix: fitted to the frames that are seen there, for half of that time or more. Logging, checkpoints and validation
+    every N steps or in another thread; reading and decoding before the loop or in the DataLoader's workers. Where no
+    frame tells, the place is named.
 
-    Known problems: the profiler doesn't see what Python does without stacks. A thread that the operating system takes
-    off its processor looks the same, so stretches count only at places where they are usual; a busy machine may make
-    some of these, too.
+    Known problems: the profiler doesn't see what Python does without stacks, nor native code that it calls past
+    PyTorch's operators (NumPy, SciPy, an extension): that may be the program's very work. A thread that the
+    operating system takes off its processor looks the same, so stretches count only at places where they are usual; a
+    busy machine may make some of these, too.
     """
     events, steps = trace.events, trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):
@@ -121,7 +130,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         *evidence(trace, [] if len(calls) else rows, times=times, note="during the longest stretch"),
     )
     yield Finding(
-        title=shortened(f"For {percent(usual.share)} of the time the program computes nothing{idle}{where}", 120),
+        title=shortened(f"For {percent(usual.share)} of the time no PyTorch operator runs{idle}{where}", 120),
         confidence="medium",
         stretches=at_stake,
         window=usual.window,
@@ -129,8 +138,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         or (
             Evidence("no operator, call or annotation", len(lost), lost.total / 1000, int(lost.starts[longest]) / 1000),
         ),
-        cause=_cause(trace, house=house, seen=len(seen) > 0) + line_there(trace, lost),
-        fix=_fix(trace, lost, calls, house=house),
+        cause=_cause(trace, house=house, seen=len(seen) > 0) + place_of_calls(trace, calls) + line_there(trace, lost),
+        fix=_fix(trace, lost, house=house),
     )
 
 
@@ -144,26 +153,30 @@ def _cause(trace: Trace, *, house: bool, seen: bool) -> str:
     if house:
         return "The program's own annotations say so: it logs, saves or evaluates."
     if trace.has_stacks and seen:
-        return "Python code outside of any operator; the frames in the evidence say which."
+        return "Python, or native code that it calls past PyTorch's operators; the frames in the evidence say which."
     return (
-        "Python computes, reads or writes files, prints, collects garbage, sleeps, or waits for its other threads "
-        "(whose operators are recorded with profile_all_threads only); the profiler doesn't see it."
+        "Python, or native code that it calls, computes, reads or writes files, prints, collects garbage, sleeps, or "
+        "waits for its other threads (whose operators are recorded with profile_all_threads only); the profiler "
+        "doesn't see it."
     )
 
 
-def _fix(trace: Trace, lost: Intervals, calls: Int32, *, house: bool) -> str:
+def _fix(trace: Trace, lost: Intervals, *, house: bool) -> str:
     if advice := advice_on_waits(trace, lost):
         return advice
-    if advice := advice_on_calls(trace, calls):
+    if advice := advice_on_frames(trace, lost):
         return advice
     if house:
         return "Log, save and evaluate every N steps, or in another thread or process."
     move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"
     if trace.has_stacks:
-        return f"Move that code off the loop, {move}, or make it cheaper."
+        return (
+            f"If it is no part of the work, move it off the loop, {move}. If it is, a profiler of native code (py-spy "
+            "record --native) shows what takes the time."
+        )
     return (
         "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks (torchwhy "
-        f"profile --stacks). Then move it {move}, or do it every N-th step."
+        f"profile --stacks). What is no part of the work goes {move}, or is done every N-th step."
     )
 
 

@@ -14,12 +14,21 @@ from torchwhy.trace.derived.host_timeline import HostTimeline
 from torchwhy.trace.derived.ownership import own_frames
 from torchwhy.trace.derived.stack_samples import LEAST, sampled_line, stack_samples
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.frames import LOGGING, MAKING_TENSORS, READING, SAVING, TAKES_LOCK, WRAPPER_FRAME, line_of
-from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.frames import (
+    LOGGING,
+    MAKING_TENSORS,
+    READING,
+    SAVING,
+    TAKES_LOCK,
+    WRAPPER_FRAME,
+    called_name,
+    line_of,
+)
+from torchwhy.trace.meaning.kinds import Kind, Meaning
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["advice_on_calls", "advice_on_waits", "line_there", "main_calls", "python_lines"]
+__all__ = ["advice_on_frames", "advice_on_waits", "line_there", "main_calls", "place_of_calls", "python_lines"]
 
 _ADVICE: Final = (
     (
@@ -129,9 +138,26 @@ def _hottest(trace: Trace, calls: Int32, spent: npt.NDArray[np.number], enough: 
     return np.unique(calls[which == best] if total[best] >= enough else calls[:0]).astype(np.int32)
 
 
-def advice_on_calls(trace: Trace, calls: Int32) -> str:
-    """What to do about calls of a function that take long; "" where its name says nothing."""
-    return next((text for meaning, text in _ADVICE if trace.events.are(meaning, calls[:1]).any()), "")
+def advice_on_frames(trace: Trace, when: Intervals) -> str:
+    """What to do about what Python does during some stretches: "" unless half of them passes in frames that tell."""
+    return next((text for meaning, text in _ADVICE if 2 * _in_frames(trace, meaning, when) >= when.total > 0), "")
+
+
+def place_of_calls(trace: Trace, calls: Int32) -> str:
+    """A sentence on the line of the program that calls a function, or ""."""
+    if not len(calls):
+        return ""
+    parent = int(trace.frames.parent[calls[0]])
+    own = int(trace.derived(own_frames)[parent]) if parent >= 0 else -1
+    if own < 0 or own == calls[0]:
+        return ""
+    return f" {called_name(trace.name(int(calls[0])))} is called in {line_of(trace.name(own))}."
+
+
+def _in_frames(trace: Trace, meaning: Meaning, when: Intervals) -> int:
+    """How long the loop's thread is in frames of a meaning during some stretches, nanoseconds."""
+    rows = trace.events.of(meaning)
+    return (trace.events.times_of(rows[trace.events.lane[rows] == trace.main_lane]) & when).total
 
 
 def line_there(trace: Trace, when: Intervals) -> str:

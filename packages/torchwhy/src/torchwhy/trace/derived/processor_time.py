@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["BUSY", "ProcessorTime", "processor_time", "threads_and_cores", "waited_share"]
+__all__ = ["BUSY", "ProcessorTime", "load_average", "processor_time", "threads_and_cores", "waited_share"]
 
 BUSY: Final = 0.1
 """Share of a recording that waits for a processor, from which the host's times say little."""
@@ -48,6 +48,13 @@ def threads_and_cores(trace: Trace) -> tuple[int, int]:
     noted = written if isinstance(written, dict) else {}
     threads, cores = (value if isinstance(value := noted.get(name), int) else 0 for name in ("threads", "cores"))
     return threads, cores
+
+
+def load_average(trace: Trace) -> float:
+    """Return the machine's load average at the end of the recording; 0 where that isn't known."""
+    written = trace.info.top.get(_NOTED)
+    load = written.get("load") if isinstance(written, dict) else None
+    return load if _is_number(load) else 0.0
 
 
 def waited_share(trace: Trace) -> float:

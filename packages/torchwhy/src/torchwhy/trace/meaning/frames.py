@@ -129,22 +129,31 @@ MAKING_TENSORS: Final = Meaning(r"<built-in method (as_)?tensor of type ", Kind.
 """torch.tensor and torch.as_tensor: lists are read number by number."""
 
 SAVING: Final = Meaning(
-    r"(.*[/\\])?(torch[/\\]serialization\.py.*: save|safetensors[/\\].*: save|numpy[/\\].*: save|pickle\.py.*: dump)"
+    r"(.*[/\\])?(torch[/\\]serialization\.py.*: save|safetensors[/\\].*: save|numpy[/\\].*: save)"
+    r"|(.*[/\\]python3\.\d+[/\\])?pickle\.py.*: dump"
     r"|<built-in method dumps? of module|<built-in function dumps?>",
     Kind.PYTHON,
 )
 """Tensors or objects are written to a file."""
 
 READING: Final = Meaning(
-    r"(.*[/\\])?(torch[/\\]serialization\.py.*: load|numpy[/\\].*: (load|fromfile|genfromtxt)|PIL[/\\]|cv2[/\\]"
-    r"|pandas[/\\]io|soundfile\.py|h5py[/\\]|imageio[/\\]|wave\.py|csv\.py|torchaudio[/\\]|torchvision[/\\](io|datasets))"
-    r"|<built-in method (open|read|readlines|imread|loads?) of |<built-in function (open|read|loads?)>",
+    r"(.*[/\\])?(torch[/\\]serialization\.py.*: load$|numpy[/\\].*: (load|loadtxt|fromfile|genfromtxt)$"
+    r"|PIL[/\\](Image\.py.*: (open|load)$|ImageFile\.py|\w+ImagePlugin\.py)|h5py[/\\].*: __getitem__$"
+    r"|pandas[/\\]io[/\\].*: (read\w*|_read\w*)$|imageio[/\\].*: \w*(read|load)\w*$|skimage[/\\]io[/\\].*: imread\w*$"
+    r"|torchaudio[/\\].*: (load|load_with_torchcodec|__getitem__)$"
+    r"|torchvision[/\\](io[/\\].*: (read|decode)\w*$|datasets[/\\].*: __getitem__$))"
+    r"|(.*[/\\]site-packages[/\\])?soundfile\.py.*: (read|blocks|buffer_read\w*)$"
+    r"|(.*[/\\]python3\.\d+[/\\])?(json[/\\]__init__\.py.*: loads?|csv\.py.*: __next__|wave\.py.*: (readframes|initfp)"
+    r"|pickle\.py.*: loads?)$"
+    r"|<built-in (method|function) (open|read|readline|readlines|imread|imdecode|loads?)( of |>)",
     Kind.PYTHON,
 )
-"""Files are read or decoded."""
+"""Files are read or decoded. What else such a library does, resizing an image for one, is the program's work."""
 
 LOGGING: Final = PRINTING | Meaning(
-    r"(.*[/\\])?(json[/\\]|wandb[/\\]|mlflow[/\\]|matplotlib[/\\]|tensorboardX?[/\\]|torch[/\\]utils[/\\]tensorboard|tqdm[/\\])"
+    r"(.*[/\\])?(wandb[/\\]|mlflow[/\\]|matplotlib[/\\]|tensorboardX?[/\\]|torch[/\\]utils[/\\]tensorboard"
+    r"|tqdm[/\\].*: (update|refresh|display|set_\w+|write)$)"
+    r"|(.*[/\\]python3\.\d+[/\\])?json[/\\](__init__\.py.*: dumps?$|encoder\.py)"
     r"|<built-in method (tolist|write|flush) of ",
     Kind.PYTHON,
 )
@@ -172,7 +181,7 @@ _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+|\?)\)|:(?P<number>\d+)|(?=: <module>$))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
-    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torchinductor_\w+|torch|torchwhy|triton|numpy|_dynamo|torchgen"
+    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d[\d.]*|torchinductor_\w+|torch|torchwhy|triton|numpy|_dynamo|torchgen"
     + "".join(f"|{re.escape(each.folder)}" for each in VOCABULARIES)
     + r")[/\\]"
     r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
