@@ -57,7 +57,7 @@ def test_gradients_are_those_of_differences(name):
     assert (grad * direction).sum().item() == pytest.approx(by_difference.item(), rel=1e-3)
 
 
-@pytest.mark.parametrize("name", set(LOSSES) - {"SNR", "SI-SDR"})
+@pytest.mark.parametrize("name", sorted(set(LOSSES) - {"SNR", "SI-SDR"}))
 def test_equal_signals_have_no_loss(name):
     assert LOSSES[name]()(TARGET, TARGET).abs() < 1e-12
 
