@@ -277,6 +277,7 @@ class FindingItem(msgspec.Struct, frozen=True):
         evidence: what it rests on.
         why, fix: cause and remedy; "" where they are left out.
         number: its place among the findings of a trace, which a timeline knows it by; -1 where there is no timeline.
+        place: the first line of the program that the evidence names; "" for none.
     """
 
     code: str
@@ -292,6 +293,7 @@ class FindingItem(msgspec.Struct, frozen=True):
     why: str = ""
     fix: str = ""
     number: int = -1
+    place: str = ""
 
     @property
     def rule(self) -> str:

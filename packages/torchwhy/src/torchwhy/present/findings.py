@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +15,7 @@ from torchwhy.wording import counted, duration, often, percent
 
 __all__ = ["finding_item", "nothing_found", "rule_outcomes"]
 
+_LINE: Final = re.compile(r"\.py\(\d+\)")
 _CERTAINTY: Final = {"high": "", "medium": "fairly sure", "low": "not sure"}
 
 
@@ -47,7 +49,14 @@ def finding_item(
         why="" if brief else f"{probably}{finding.cause}",
         fix=finding.fix,
         number=number,
+        place=_place(finding.evidence),
     )
+
+
+def _place(evidence: Sequence[FindingEvidence]) -> str:
+    """The first line of the program that the evidence names; "" for none."""
+    named = (line_of(text) for item in evidence for text in (item.own_code, item.name) if text)
+    return next((text for text in named if _LINE.search(text)), "")
 
 
 def _stake(finding: ReportedFinding, window: str) -> str:

@@ -278,6 +278,8 @@ def _finding(number: int, item: FindingItem, style: Style, verbose: bool, *, evi
     if verbose or item.severity != "low":  # what matters little is told in short
         lines += _evidence(item, style, len(item.evidence) if verbose else evidence, verbose)
         lines += _labelled("Why", item.why, style) if item.why else []
+    elif item.place:
+        lines += _seen(item, style)
     return lines + (_labelled("Fix", item.fix, style) if item.fix else [])
 
 
@@ -315,10 +317,18 @@ def _short(number: int, item: FindingItem, fix: bool, style: Style) -> list[str]
     return lines + (_short_fix(item.fix, style) if fix else [])
 
 
+def _seen(item: FindingItem, style: Style) -> list[str]:
+    return [f"    {style.paint('See', 'bold')}  {style.shorten_path(style.plain(item.place), style.width - 9)}"]
+
+
 def _brief(block: Findings, style: Style) -> list[_Part]:
     """All of them in short."""
     shown = told(block, verbose=False)
-    lines = [line for n, item in enumerate(shown[:WITH_FIX], 1) for line in _short(n, item, True, style)]
+    lines: list[str] = []
+    for n, item in enumerate(shown[:WITH_FIX], 1):
+        title = _short(n, item, False, style)
+        lines += [style.paint(line, "bold") for line in title]
+        lines += (_seen(item, style) if item.place else []) + _short_fix(item.fix, style)
     if len(shown) > WITH_FIX:
         lines.append(f"    and {counted(len(shown) - WITH_FIX, 'finding')} more")
     return [_Part(lines or style.wrap(style.plain(block.nothing)))]

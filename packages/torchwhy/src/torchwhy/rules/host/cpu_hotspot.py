@@ -18,8 +18,18 @@ from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.communication import EXCHANGE
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
-from torchwhy.trace.meaning.frames import MODULE
-from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, COPY, DRAWS_ORDER, HEAVY, MAGNITUDE
+from torchwhy.trace.meaning.frames import MODULE, own_frame
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import (
+    AUTOGRAD_NODE,
+    COPY,
+    DECOMPOSITION,
+    DRAWS_ORDER,
+    HEAVY,
+    MAGNITUDE,
+    STATISTIC,
+    WEIGHTED_DRAW,
+)
 from torchwhy.trace.meaning.programs import kin
 from torchwhy.trace.meaning.tensors import CONCATENATE, MAKE_TENSOR
 from torchwhy.trace.model.trace import Trace
@@ -31,6 +41,8 @@ __all__ = ["cpu_hotspot"]
 WRAPPER: Final = COMPILED_CODE | ENTERING | AUTOGRAD_NODE | MODULE | EXCHANGE | COMPILING
 """What wraps operators, or waits for others; its own time is no operator's."""
 
+_NOT_HEAVY: Final = "It is neither a matrix product nor a convolution."
+
 
 @rule("B22", "cpu-hotspot", source="`Self CPU time` of the profiler's table", frees="host")
 def cpu_hotspot(
@@ -41,17 +53,20 @@ def cpu_hotspot(
     short_us: float = 20.0,
     often: int = 3,
     once_us: float = 10_000.0,
+    most_of_it: float = 0.5,
 ) -> Iterator[Finding]:
     """One operator takes most of the time on the CPU.
 
     Sees: in a program without GPU, an operator with 30% or more of all operators' own time and 15% of the window;
     with the shapes it was called with, where they were recorded. Copies have a rule of their own, cpu-copies, and so
     have many calls of less than 20 us, dispatch-flood. One or two calls that take less than 10 ms may be an operator's
-    first, and say nothing. A call counts for at most twice the median of its like: longer ones lost the processor.
+    first, and say nothing. A call counts for at most twice the median of its like: longer ones lost the processor. What
+    an operator calls counts as its own, unless that is a product, a convolution or a copy.
 
     Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
-    operators it says where to look, and not that anything is wrong: nothing is at stake, unless a way around it is
-    known (joining tensors, absolute values of complex numbers, float64).
+    operators it says where to look, and not that anything is wrong: severity is low from half of all operators' time
+    on, and below that it is only good to know, unless a way around it is known (joining tensors, absolute values of
+    complex numbers, float64, draws without replacement).
 
     Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
     channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for
@@ -67,6 +82,7 @@ def cpu_hotspot(
     total, length = int(own.sum()), window.end - window.start
     if not total or not length:
         return
+    rows, own = _as_called(trace, rows, own)
     names, which = np.unique(trace.events.name[rows], return_inverse=True)
     spent = np.bincount(which, own.astype(np.float64))
     first = rows[np.unique(which, return_index=True)[1]]
@@ -86,22 +102,42 @@ def cpu_hotspot(
     taken = trace.events.times_of(same).clip(window.start, window.end)
     part, whole = spent[best] / total, min(window.share(taken), spent[best] / length)  # threads may work together
     fix, known = _hotspot_fix(trace, name, same, times, heavy=heavy)
+    seen = by_shape(trace, same, times)
+    line = own_frame(seen[0].stack)
     yield Finding(
         title=f"{shortened(name)} takes {percent(part)} of the operators' time on the CPU, {percent(whole)} of all "
         "time",
-        severity="info" if heavy or not known else "",
+        severity="" if known and not heavy else "low" if not heavy and most_of_it <= part else "info",
         most="medium",
         confidence="high",
         time_us=whole * window.us,
         window=window,
-        evidence=by_shape(trace, same, times),
-        cause="Heavy arithmetic, which is what the program is for."
-        if heavy
-        else "It is neither a matrix product nor a convolution.",
+        evidence=seen,
+        cause=("Heavy arithmetic, which is what the program is for." if heavy else _NOT_HEAVY)
+        + (f" It is called in {line}." if line and not heavy else ""),
         fix=fix,
         linked=True,
         stretches=taken,
     )
+
+
+def _as_called(trace: Trace, rows: Int32, own: Int64) -> tuple[Int32, Int64]:
+    """Return the operators that the program calls, with the time of all within; a heavy one, or a copy, is its own.
+
+    `aten::multinomial` draws, divides, takes roots and sorts: none of these is what the program says.
+    """
+    events, parents = trace.events, trace.calls.parent
+    single = events.are(HEAVY | COPY | WRAPPER, rows)
+    outer = rows.copy()
+    while True:
+        above = parents[outer]
+        inner = (above >= 0) & ~single
+        inner[inner] = (events.kind[above[inner]] == Kind.OPERATOR) & ~events.are(HEAVY | COPY | WRAPPER, above[inner])
+        if not inner.any():
+            break
+        outer[inner] = above[inner]
+    called, which = np.unique(outer, return_inverse=True)
+    return called, np.bincount(which, own.astype(np.float64)).astype(np.int64)
 
 
 def _usual(trace: Trace, rows: Int32, own: Int64) -> Int64:
@@ -142,9 +178,21 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
         advice.append(
             "draw the few indices that a step needs with torch.randint, or permute once per epoch and take slices"
         )
+    elif trace.events.are(WEIGHTED_DRAW, rows[:1])[0]:
+        advice.append(
+            "draw with replacement=True, or torch.searchsorted(weights.cumsum(0), ...) of random numbers with the sums "
+            "kept: without replacement all weights are drawn for and sorted"
+        )
     elif not advice:
         known = False
-        if trace.events.are(MAKE_TENSOR, rows[:1])[0]:
+        if trace.events.are(STATISTIC, rows[:1])[0]:
+            advice.append("where its input doesn't change from step to step, compute it once, before the loop")
+        elif trace.events.are(DECOMPOSITION, rows[:1])[0]:
+            advice.append(
+                "where less is wanted than all of it: torch.linalg.svdvals or eigvalsh for values alone, a power "
+                "iteration for the largest (torch.nn.utils.parametrizations.spectral_norm), torch.svd_lowrank for a few"
+            )
+        elif trace.events.are(MAKE_TENSOR, rows[:1])[0]:
             advice.append("make the tensor once, before the loop, or a smaller one")
         elif not trace.events.any_of(REGION):
             advice.append("where it is elementwise, torch.compile computes it together with its neighbours")

@@ -19,6 +19,7 @@ __all__ = [
     "COPY",
     "COPY_OR_CONVERSION",
     "CUSTOM_NODE",
+    "DECOMPOSITION",
     "DIAGONAL",
     "DISPATCHED",
     "DISPATCHED_COPY",
@@ -56,12 +57,14 @@ __all__ = [
     "SIZE_BY_VALUES",
     "SLICE",
     "STACK",
+    "STATISTIC",
     "TO_COPY_BACKWARD",
     "TRANSFER",
     "UNBIND",
     "UNSAFE_VIEW",
     "UPDATE",
     "VIEW",
+    "WEIGHTED_DRAW",
     "ZERO_FILL",
     "short_operator",
 ]
@@ -248,6 +251,17 @@ HEAVY: Final = (
     | LIBRARY_OPERATOR
 )
 """Heavy arithmetic: products of matrices, convolutions, attention, transforms, and libraries made for them."""
+
+WEIGHTED_DRAW: Final = Meaning(r"aten::multinomial$", _O)
+"""Draws by weights."""
+
+STATISTIC: Final = Meaning(
+    r"aten::(mean|sum|std|var|std_mean|var_mean|median|quantile|histc|amin|amax|norm|linalg_vector_norm)$", _O
+)
+"""A few numbers from all values of a tensor."""
+
+DECOMPOSITION: Final = Meaning(r"aten::(_?linalg_(svd|eigh|eig|qr)|svd|symeig|_linalg_eigh|linalg_svdvals)$", _O)
+"""Factors of matrices: n^3 operations and more."""
 
 ZERO_FILL: Final = Meaning(r"aten::(zero_|_foreach_zero_)$", _O)
 
