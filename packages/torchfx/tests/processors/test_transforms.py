@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from processors.cases import CASES, FS, OTHER_LENGTH, as_type, drawn, is_special, noise, tested
+from processors import cases
+from processors.cases import CASES, FS, OTHER_LENGTH, as_type, drawn, is_special, noise
 from torchfx.catalogue import available
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.parameters import Frequencies, Number
@@ -168,7 +169,7 @@ ANY_LENGTH = {
     **CASES,
     **{
         name: lambda seed, entry=entry: drawn(entry, seed, **ONE_BY_ONE.get(entry.name, {}))
-        for name, entry in tested().items()
+        for name, entry in cases.tested().items()
         if entry.name in OTHER_LENGTH - LENGTH_BY_SAMPLES
     },
 }
