@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.analysis.programs import computing, training
 from tests.traces import Story, a_finding
+from torchwhy.finding import Evidence
 from torchwhy.present import explanation
 from torchwhy.present.formats import render
 from torchwhy.present.options import Options
@@ -41,6 +42,13 @@ def test_what_is_only_good_to_know_is_left_out():
     told = short_explanation(report_of(computing(), [finding(1, severity="info")]))
     assert "Symptom" not in told
     assert told.endswith("2 rules looked and found nothing that asks to be changed.")
+
+
+def test_the_first_line_of_the_program_is_named():
+    seen = (Evidence("aten::mm", 3, 5.0), Evidence("/run/train.py(3): step", 2, 4.0), Evidence("b.py(4): f", 1, 1.0))
+    told = short_explanation(report_of(computing(), [replace(finding(1), evidence=seen)])).splitlines()
+    assert [line.split()[0] for line in told[-2:]] == ["See", "Fix"]
+    assert told[-2].endswith("train.py(3): step")
 
 
 def test_more_findings_than_a_screen_holds_are_counted():

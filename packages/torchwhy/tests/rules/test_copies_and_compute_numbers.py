@@ -373,3 +373,29 @@ def test_counters_are_read_for_the_function_of_a_kernel(gpu, kernel, command):
     found = counters_of(Story(gpu=gpu).trace(), kernel)
     assert command in found
     assert bool(command) == bool(found)
+
+
+def test_what_an_operator_calls_counts_as_its_own():
+    """Drawing by weights draws, divides and sorts: none of these is what the program says."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 4000):
+        story.op("aten::multinomial", at + 10, 3000, Input_Dims=[[400_000], [], [], []])
+        for i, name in enumerate(("exponential_", "div", "topk")):
+            story.op(f"aten::{name}", at + 20 + 990 * i, 980, Input_Dims=[[400_000], [], []])
+        story.op("aten::mm", at + 3100, 300, Input_Dims=[[8, 8], [8, 8]])
+    found = only("cpu-hotspot", story)
+    assert found.title.startswith("aten::multinomial takes 91%")
+    assert "searchsorted" in found.fix
+    assert found.severity == "medium"
+
+
+@pytest.mark.parametrize(("us", "severity"), [(800, "low"), (500, "info")])
+def test_from_half_of_the_operators_time_on_an_operator_is_told(us, severity):
+    story = Story(gpu=None)
+    for at in story.steps(4, 2000):
+        story.op("aten::std", at + 10, us, Input_Dims=[[300_000, 40], [], [], []])
+        for i, name in enumerate(("mm", "tanh", "add")):
+            story.op(f"aten::{name}", at + 900 + 250 * i, 200, Input_Dims=[[8, 8], [8, 8]])
+    found = only("cpu-hotspot", story)
+    assert found.severity == severity
+    assert "before the loop" in found.fix
