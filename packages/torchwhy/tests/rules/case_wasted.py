@@ -105,6 +105,41 @@ def convolution(taps, channels=1):
     return story
 
 
+def transforms(length, concrete=True, kind="r2c"):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        bins = length // 2 + 1 if kind == "c2r" else length
+        given = {"Concrete_Inputs": ["", "[2]", "0", str(length)]} if concrete else {}
+        story.op(f"aten::_fft_{kind}", at + 10, 300, Input_Dims=[[8, 2, bins], [], [], []], **given)
+        story.op("aten::mul", at + 400, 300, Input_Dims=[[8, 2, bins], [8, 2, bins]])
+    return story
+
+
+@fires("transform-length")
+def a_prime_length():
+    return transforms(32_749)
+
+
+@fires("transform-length")
+def a_large_prime_factor_back_to_samples():
+    return transforms(1009 * 16, kind="c2r")
+
+
+@fires("transform-length")
+def a_prime_length_without_recorded_values():
+    return transforms(4093, concrete=False, kind="c2c")
+
+
+@silent("transform-length")
+def lengths_of_small_factors():
+    return transforms(44_100)
+
+
+@silent("transform-length")
+def a_length_that_was_not_recorded():
+    return transforms(32_749, concrete=False, kind="c2r")
+
+
 @fires("long-convolution")
 def a_reverb_of_4000_samples():
     return convolution(4000)

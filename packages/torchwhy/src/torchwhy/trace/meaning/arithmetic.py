@@ -24,10 +24,12 @@ __all__ = [
     "ELEMENTWISE",
     "FILLING",
     "FOREACH",
+    "FOURIER",
     "FUSED_ATTENTION",
     "FUSED_EXPERTS",
     "GENERATED",
     "INVERSE",
+    "INVERSE_FOURIER",
     "LIBRARY_CONVOLUTION",
     "LINEAR",
     "LOGARITHM",
@@ -56,6 +58,10 @@ __all__ = [
 ]
 
 _O: Final = Kind.OPERATOR
+
+FOURIER: Final = Meaning(r"aten::_fft_(r2c|c2r|c2c)$", _O)
+INVERSE_FOURIER: Final = Meaning(r"aten::_fft_c2r$", _O)
+"""That to real numbers, which is told how many."""
 
 MATRIX_PRODUCT: Final = Meaning(r"aten::(mm|addmm|bmm|baddbmm)(_out)?$", _O)
 BATCHED_PRODUCT: Final = Meaning(r"aten::(bmm|baddbmm)$", _O)
