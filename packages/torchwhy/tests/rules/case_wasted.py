@@ -105,6 +105,40 @@ def convolution(taps, channels=1):
     return story
 
 
+def chosen_rows(count, kept, operators=("mul", "add", "clamp"), between=None):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        for i, name in enumerate(operators):
+            story.op(f"aten::{name}", at + 10 + 160 * i, 150, Input_Dims=[[count, 3, 32], [], []])
+        if between:
+            story.op(f"aten::{between}", at + 500, 150, Input_Dims=[[count, 3, 32], []])
+        story.op("aten::index", at + 700, 50, Input_Dims=[[count, 3, 32], []])
+        story.op("aten::flatten", at + 760, 10, Input_Dims=[[kept, 3, 32], [], []])
+        story.op("aten::linear", at + 780, 200, Input_Dims=[[kept, 96], [10, 96], [10]])
+    return story
+
+
+@fires("rows-left-out")
+def the_whole_set_is_augmented_for_a_batch():
+    return chosen_rows(1500, 64)
+
+
+@fires("rows-left-out")
+def noise_for_the_whole_set():
+    return chosen_rows(1500, 64, ("randn_like", "mul", "add"))
+
+
+@silent("rows-left-out")
+def most_rows_are_read():
+    return chosen_rows(100, 64)
+
+
+@silent("rows-left-out")
+def other_rows_are_needed():
+    """A softmax over the rows needs all of them."""
+    return chosen_rows(1500, 64, between="softmax")
+
+
 def transforms(length, concrete=True, kind="r2c"):
     story = Story(gpu=None)
     for at in story.steps(3, 1000):

@@ -48,9 +48,11 @@ __all__ = [
     "ON_DEVICE_ONLY",
     "PICK",
     "PYTORCHS",
+    "READS_ROWS",
     "RECIPE_IF_IT_CALLS",
     "REPEAT",
     "RESHAPE",
+    "SAME_SHAPE",
     "SAMPLING",
     "SEEN_AS",
     "SIZED",
@@ -142,6 +144,12 @@ NAN_CHECK: Final = Meaning(r"aten::isnan$", _O)
 
 REPEAT: Final = _aten(("repeat_interleave",))
 INDEXING: Final = _aten(("index", "index_put", "index_put_", "_index_put_impl_"))
+
+READS_ROWS: Final = _aten(("index", "index_select"))
+"""What chooses some rows of a tensor."""
+
+SAME_SHAPE: Final = _aten(("rand_like", "randn_like", "zeros_like", "ones_like", "dropout", "bernoulli"))
+"""New values for each element, whatever the others are."""
 
 SIZED: Final = REPEAT | _aten(
     (
