@@ -339,7 +339,7 @@ def test_any_setting_gives_torchaudios_mel_bands(torchaudio, data):
         warnings.simplefilter("ignore")
         theirs = torchaudio.transforms.MelSpectrogram(**chosen).double()
         mine = ours.transforms.MelSpectrogram(**chosen)
-        # Its filters are computed in float32: what is compared is what is done with them.
+        # Its filters are computed in float32, so both get the same ones here.
         theirs.mel_scale.fb, theirs.spectrogram.window = mine.mel_scale.fb.double(), mine.spectrogram.window.double()
         agree(mine(x.float()).double(), theirs(x))
 

@@ -35,7 +35,7 @@ class STFTLoss(Loss):
         win_length: samples of the window; None: n_fft.
         window: a name that `scipy.signal.get_window` knows.
         w_convergence, w_log, w_linear: weights, >= 0; what has none is not computed.
-        distance: "L1" or "L2", squares in the place of magnitudes.
+        distance: "L1" (absolute differences) or "L2" (their squares).
         prefilter: what both signals go through first.
         eps: smaller powers are taken for this.
 
@@ -190,7 +190,7 @@ class SumAndDifferenceLoss(Loss):
     Effects, ICASSP 2021.
 
     Args:
-        loss: what is computed of both; None: `MultiResolutionSTFTLoss`.
+        loss: of sum and difference; None: `MultiResolutionSTFTLoss`.
         w_sum, w_difference: weights, >= 0.
 
     Raises:

@@ -25,7 +25,7 @@ BEFORE: Final = 20
 """So many operators before the rows are read are looked at."""
 
 AFTER: Final = 8
-"""Among so many operators behind it one reads what was chosen, and tells how many rows these are."""
+"""One of so many operators behind it reads the chosen rows: its shape says how many they are."""
 
 
 @rule("D41", "rows-left-out", source="elementwise operators right before the rows are chosen", frees="device")
@@ -70,7 +70,7 @@ def rows_left_out(trace: Trace, *, times: float = 4.0, share: float = 0.05) -> I
         evidence=seen,
         cause="Elementwise operators work on the whole tensor before some of its rows are chosen."
         + (f" They are called in {line}." if line else ""),
-        fix="Choose the rows first, and compute on them: f(x[rows]) in the place of f(x)[rows].",
+        fix="Choose the rows first, and compute on them: f(x[rows]) instead of f(x)[rows].",
     )
 
 

@@ -61,7 +61,7 @@ _O: Final = Kind.OPERATOR
 
 FOURIER: Final = Meaning(r"aten::_fft_(r2c|c2r|c2c)$", _O)
 INVERSE_FOURIER: Final = Meaning(r"aten::_fft_c2r$", _O)
-"""That to real numbers, which is told how many."""
+"""The transform to real numbers: their number is an argument."""
 
 MATRIX_PRODUCT: Final = Meaning(r"aten::(mm|addmm|bmm|baddbmm)(_out)?$", _O)
 BATCHED_PRODUCT: Final = Meaning(r"aten::(bmm|baddbmm)$", _O)

@@ -146,7 +146,7 @@ def mask_along_axis(specgram: Tensor, mask_param: int, mask_value: float, axis: 
     Args:
         specgram: (..., bins, frames).
         mask_param: its length is less than this.
-        mask_value: what is put in the place.
+        mask_value: replaces the values there.
         axis: that of bins or of frames.
         p: at most this part of the axis.
 

@@ -64,7 +64,7 @@ def mvdr_weights_souden(
         reference_channel: a channel's index, or weights (..., channels).
         diagonal_loading: whether part of its trace is added to the noise's diagonal.
         diag_eps: which part.
-        eps: added to what is divided by.
+        eps: added to the divisor.
 
     Raises:
         ArgumentError, ArgumentTypeError: covariances that are no square matrices, or not complex.

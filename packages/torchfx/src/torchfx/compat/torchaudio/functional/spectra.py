@@ -1,4 +1,4 @@
-"""Spectra over time, and what is made of them, with torchaudio's arguments: windows and filters are tensors."""
+"""Spectra over time, their inverses and uses, with torchaudio's arguments: windows and filters are tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms, and what is made of them."""
+"""Short-time Fourier transforms, their inverses and uses."""
 
 from __future__ import annotations
 
