@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,6 +17,7 @@ from torchwhy.trace.derived.shapes import shapes, values
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.arithmetic import FOURIER, INVERSE_FOURIER
 from torchwhy.trace.meaning.frames import own_frame
+from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
@@ -73,12 +73,12 @@ def transform_lengths(trace: Trace, *, prime: int = 127, share: float = 0.05) ->
 def _length(trace: Trace, row: int) -> int:
     """How many points a transform has; 0 where that wasn't recorded, or it is along several axes."""
     taken, given = next(iter(shapes(trace, row)), ()), values(trace, row)
-    axes = re.findall(r"-?\d+", given[1]) if len(given) > 1 else ["-1"]
-    if not taken or len(axes) > 1:
+    axes = parse_list(given[1]) if len(given) > 1 else [-1]
+    if not taken or len(axes) != 1 or not isinstance(axes[0], int):
         return 0
     if trace.events.are(INVERSE_FOURIER, [row])[0]:
         return int(given[3]) if len(given) > 3 and given[3].isdigit() else 0
-    axis = int(axes[0]) if axes else -1
+    axis = axes[0]
     return taken[axis] if -len(taken) <= axis < len(taken) else 0
 
 
