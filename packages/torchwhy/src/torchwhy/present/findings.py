@@ -9,7 +9,7 @@ from typing import Final
 from torchwhy.analysis.names import VerdictKind
 from torchwhy.present.document import Evidence, FindingItem, RuleOutcome, Rules
 from torchwhy.report.trace_report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
-from torchwhy.trace.meaning.frames import line_of
+from torchwhy.trace.meaning.frames import code_of, line_of
 from torchwhy.trace.meaning.kernels.name import short_name
 from torchwhy.wording import counted, duration, often, percent
 
@@ -55,8 +55,8 @@ def finding_item(
 
 def _place(evidence: Sequence[FindingEvidence]) -> str:
     """The first line of the program that the evidence names; "" for none."""
-    named = (line_of(text) for item in evidence for text in (item.own_code, item.name) if text)
-    return next((text for text in named if _LINE.search(text)), "")
+    own = (text for item in evidence for text in (item.own_code, item.name) if code_of(text) == "program")
+    return next((text for text in map(line_of, own) if _LINE.search(text)), "")
 
 
 def _stake(finding: ReportedFinding, window: str) -> str:
