@@ -34,7 +34,7 @@ class STFTLoss(Loss):
         hop_length: samples from one window to the next.
         win_length: samples of the window; None: n_fft.
         window: a name that `scipy.signal.get_window` knows.
-        w_convergence, w_log, w_linear: weights, >= 0; what has none is not computed.
+        w_convergence, w_log, w_linear: weights, >= 0; a term of weight 0 is not computed.
         distance: "L1" (absolute differences) or "L2" (their squares).
         prefilter: what both signals go through first.
         eps: smaller powers are taken for this.

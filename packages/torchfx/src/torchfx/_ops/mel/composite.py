@@ -34,10 +34,7 @@ def mel_forward(
     if count == 0 or x.numel() == 0:
         return x.new_zeros(*x.shape[:-1], bins, count)
     frames = framed(x, window.shape[-1], hop, origin, count, reflect)
-    if centred:
-        frames = frames - frames.mean(-1, keepdim=True)
-    if preemphasis:
-        frames = frames - preemphasis * torch.cat([frames[..., :1], frames[..., :-1]], dim=-1)
+    frames = _conditioned(frames, preemphasis, centred)
     spectrum = torch.view_as_real(torch.fft.rfft(frames * window.to(x.dtype), n_fft))
     found = spectrum.square().sum(-1).transpose(-1, -2)
     if power != 2:  # the slope of |X| is infinite at 0, and taken for 0
@@ -76,10 +73,7 @@ def mel_backward(
     inside = ((at >= 0) & (at < time)).to(x.dtype)
     at = at.clamp(0, time - 1)
     frames = x[..., at] * inside
-    if centred:
-        frames = frames - frames.mean(-1, keepdim=True)
-    if preemphasis:
-        frames = frames - preemphasis * torch.cat([frames[..., :1], frames[..., :-1]], dim=-1)
+    frames = _conditioned(frames, preemphasis, centred)
     taps = window.to(x.dtype)
     spectrum = torch.fft.rfft(frames * taps, n_fft)
     size = spectrum.abs()
@@ -105,6 +99,15 @@ def mel_backward(
     if centred:
         given = given - given.mean(-1, keepdim=True)
     return torch.zeros_like(x).index_add(-1, at.flatten(), (given * inside).flatten(-2))
+
+
+def _conditioned(frames: Tensor, preemphasis: float, centred: bool) -> Tensor:
+    """Return frames without their means, where that is asked for, and pre-emphasised."""
+    if centred:
+        frames = frames - frames.mean(-1, keepdim=True)
+    if preemphasis:
+        frames = frames - preemphasis * torch.cat([frames[..., :1], frames[..., :-1]], dim=-1)
+    return frames
 
 
 def framed(x: Tensor, length: int, hop: int, origin: int, count: int, reflect: bool) -> Tensor:

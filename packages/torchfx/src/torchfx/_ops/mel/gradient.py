@@ -1,4 +1,4 @@
-"""Derivatives of the pass from samples to bands: by the composite, and of the samples alone in one pass, too."""
+"""Derivatives of the pass from samples to bands: the samples' gradient in one pass, all others by the composite."""
 
 from __future__ import annotations
 
