@@ -70,6 +70,24 @@ def test_looks_that_take_long_come_rarely():
     assert min(after - before for before, after in pairwise(looks)) >= 0.4
 
 
+def test_a_look_that_takes_long_puts_off_no_end_of_time():
+    """0.3 s of a look ask for 6 s of rest."""
+    began, acted = time.monotonic(), threading.Event()
+    left_s = lambda: began + 0.5 - time.monotonic()  # noqa: E731
+
+    def due():
+        if left_s() <= 0:
+            return True
+        before = time.thread_time()
+        while time.thread_time() - before < 0.3:
+            pass
+        return False
+
+    cancel = main_thread.whenever(due, acted.set, anywhere=True, every_s=0.001, left_s=left_s)
+    assert acted.wait(5)
+    cancel()
+
+
 @pytest.mark.skipif(main_thread.heap_bytes() is None, reason="needs glibc 2.33")
 def test_the_heap_is_what_small_blocks_take():
     before = main_thread.heap_bytes()

@@ -77,7 +77,7 @@ class Session:
 
 @pytest.fixture(autouse=True)
 def played(monkeypatch):
-    monkeypatch.setattr(whole_run, "whenever", lambda due, act, anywhere=False: lambda: None)
+    monkeypatch.setattr(whole_run, "whenever", lambda due, act, anywhere=False, left_s=None: lambda: None)
 
 
 def run(session, seconds, monkeypatch, limits=None, look_s=0.01):

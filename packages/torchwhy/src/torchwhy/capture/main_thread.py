@@ -6,6 +6,7 @@ A main thread that waits for a lock does nothing else: what any thread may do is
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import threading
 import time
@@ -24,7 +25,11 @@ _PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 def whenever(
-    due: Callable[[], bool], act: Callable[[], None], anywhere: bool = False, every_s: float = EVERY_S
+    due: Callable[[], bool],
+    act: Callable[[], None],
+    anywhere: bool = False,
+    every_s: float = EVERY_S,
+    left_s: Callable[[], float] = lambda: math.inf,
 ) -> Callable[[], None]:
     """Call `act` in the main thread, between two bytecodes, each time something is due; return what cancels that.
 
@@ -36,6 +41,7 @@ def whenever(
         act: is called once for each time that `due` returned true while no such call waits for the main thread.
         anywhere: call `act` in the thread that asks instead.
         every_s: how often to ask, in seconds.
+        left_s: seconds until it is due in any case. However long a look took, the next one is not later.
     """
     cancelled = threading.Event()
     tell = act if anywhere else _in_main_thread(act)
@@ -45,7 +51,7 @@ def whenever(
         while not cancelled.wait(wait_s):
             before = time.thread_time()
             is_due = due()
-            wait_s = max(every_s, _REST * (time.thread_time() - before))
+            wait_s = max(every_s, min(left_s(), _REST * (time.thread_time() - before)))
             if is_due:
                 tell()
 

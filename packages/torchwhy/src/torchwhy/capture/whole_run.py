@@ -217,7 +217,7 @@ class WholeRun:
         )
 
     def _watch(self, anywhere: bool = False) -> None:
-        self._cancel = whenever(self._is_due, self._change, anywhere)
+        self._cancel = whenever(self._is_due, self._change, anywhere, left_s=lambda: self._left_s(self._clock()))
 
     def _watch_no_more(self) -> None:
         if self._cancel is not None:
@@ -227,10 +227,11 @@ class WholeRun:
     def _is_due(self) -> bool:
         """Whether recording must end, pause or go on now."""
         now = self._clock()
+        if self._left_s(now) <= 0:
+            return self._records() or self._paused
         if self._records():
-            foreseen_s = self._cost.foreseen_s(self._heap())
-            return self._left_s(now) <= 0 or self._spent_s + foreseen_s >= self._may_spend_s(now)
-        return self._paused and (self._left_s(now) <= 0 or self._may_go_on(now))
+            return self._spent_s + self._cost.foreseen_s(self._heap()) >= self._may_spend_s(now)
+        return self._paused and self._may_go_on(now)
 
     def _change(self) -> None:
         """End the window that is open, and record on in another when that may be."""
