@@ -156,6 +156,7 @@ torch.library.opcheck(torch.ops.torchfx_ext.throwaway.default, (x, 3.0))
 """
 
 
+@pytest.mark.many
 def test_a_second_backend_is_one_file(tmp_path):
     folder = tmp_path / "throwaway_operator"
     folder.mkdir()

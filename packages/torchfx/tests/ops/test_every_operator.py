@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+from many_cases import spread_out
 from operators import declared, forms
 from oracle import bound, deviation
 from torchfx import _ops
@@ -191,8 +192,9 @@ def test_every_operator_has_a_case():
     assert {name.split()[0] for name in CASES} == set(_ops.operators) - by_gradients - by_features
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize(("leading", "own"), SPREADS)
+@pytest.mark.parametrize(
+    ("leading", "own", "dtype"), spread_out([(*spread, dtype) for spread in SPREADS for dtype in FLOATS])
+)
 @pytest.mark.parametrize(
     ("case", "form"),
     [pytest.param(case, *form.values, marks=form.marks, id=f"{case}, {form.id}")

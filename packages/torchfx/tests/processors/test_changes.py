@@ -13,6 +13,7 @@ from random import Random
 import pytest
 import torch
 
+from many_cases import spread_out
 from processors import cases
 from processors.cases import FS, streams
 from torchfx.errors import ArgumentError, StreamError
@@ -209,7 +210,7 @@ def test_a_jump_neither_bursts_nor_clicks(name, seed):
         assert apart <= 1e-4 * max(peak(steadies[-1]), float(x.abs().max()))
 
 
-@pytest.mark.parametrize("name", [name for name, entry in CASES.items() if entry.name not in SHAPED])
+@pytest.mark.parametrize("name", spread_out(name for name, entry in CASES.items() if entry.name not in SHAPED))
 @pytest.mark.parametrize("steps", SWEEPS)
 def test_a_sweep_neither_bursts_nor_clicks(name, steps):
     entry, random = CASES[name], Random(f"{name} {steps}")

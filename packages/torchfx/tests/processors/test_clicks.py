@@ -12,6 +12,7 @@ from random import Random
 import pytest
 import torch
 
+from many_cases import spread_out
 from processors import cases
 from processors.cases import FS, streams
 from processors.test_changes import LIMITS, MANY, SHAPED, UNSTEADY, changed, made, settings_from, steady
@@ -118,7 +119,7 @@ def jump(module, entry, parameter, to, kind, block):
 
 
 @pytest.mark.parametrize("seed", range(2 if MANY else 1))
-@pytest.mark.parametrize(("name", "parameter"), CASES)
+@pytest.mark.parametrize(("name", "parameter"), spread_out(CASES))
 def test_a_jump_of_one_parameter_makes_no_step(name, parameter, seed):
     entry, random = available()[name], Random(f"{name} {parameter} {seed}")
     declaration = next(each for each in entry.declarations if each.name == parameter)

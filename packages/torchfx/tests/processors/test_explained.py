@@ -5,6 +5,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 import torchfx as fx
+from many_cases import spread_out
 from processors.cases import CASES, FS, noise
 from torchfx._ops import native, operators, rows
 from torchfx.plan import plan_of
@@ -39,7 +40,7 @@ def agrees(line, found):
     return "." in otherwise or not found or otherwise == "the branches' operators"
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", spread_out(CASES))
 def test_what_runs_is_what_a_profiler_sees(name):
     x = noise(2, 2048)
     steps = list(plan_of(CASES[name](0), FS).steps)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
+from many_cases import spread_out
 from processors import cases
 from processors.cases import CASES, FS, OTHER_LENGTH, as_type, drawn, is_special, noise
 from torchfx.catalogue import available
@@ -124,7 +125,7 @@ def test_forward_mode_outside_of_transforms(name):
     assert torch.allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", spread_out(NAMES))
 def test_compiled_whole_it_does_the_same(name):
     torch._dynamo.reset()
     module, x = CASES[name](0), noise(2, 64).requires_grad_()
@@ -135,11 +136,7 @@ def test_compiled_whole_it_does_the_same(name):
     assert torch.allclose(by_x, torch.autograd.grad(expected.square().sum(), x)[0], atol=1e-5)
 
 
-COMPILES_LONG = {"chain": pytest.mark.many}
-"""With numbers as variables, compiling all processors at once takes a minute."""
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=COMPILES_LONG.get(name, ())) for name in NAMES])
+@pytest.mark.parametrize("name", spread_out(NAMES))
 def test_compiled_for_any_length_it_follows_what_is_assigned(name):
     torch._dynamo.reset()
     module = CASES[name](0)

@@ -154,7 +154,7 @@ p.export_chrome_trace(sys.argv[1])
 """
 
 
-@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("native", [pytest.param("1", marks=pytest.mark.many), "0"])
 def test_filters_without_the_native_library_are_seen(tmp_path, native):
     words = [sys.executable, "-c", WITHOUT_THE_LIBRARY, tmp_path / "trace.json"]
     subprocess.run(words, env={**os.environ, "TORCHFX_NATIVE": native}, check=True)

@@ -33,6 +33,7 @@ def recorded(profile_program, tmp_path):
     return record
 
 
+@pytest.mark.many
 def test_steps_that_vary_are_recorded_until_their_median_is_known(recorded):
     ran = recorded(time=UNSTEADY)
     assert ran.steps() == list(range(4, 24))
@@ -53,6 +54,7 @@ def test_a_program_that_ends_in_a_window_that_grows_is_no_news(recorded):
     assert "short" not in ran.report
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("options", "calls", "with_stacks"),
     [((), 20, True), ((), 19_000, False), pytest.param(("--no-stacks",), 20, False, marks=pytest.mark.many)],

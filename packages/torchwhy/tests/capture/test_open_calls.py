@@ -35,6 +35,7 @@ print("ended well")
 """
 
 
+@pytest.mark.many
 def test_labels_may_be_open_while_one_recording_ends_and_the_next_begins(tmp_path):
     command = [sys.executable, "-c", LABELS, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -21,12 +21,14 @@ def test_a_snapshot_is_written_before_the_error_ends_the_program(profile_program
     assert not list(snapshot.parent.glob(".*partial"))
 
 
+@pytest.mark.many
 def test_a_program_that_goes_on_ends_well_and_has_its_snapshot(profile_program):
     ran = profile_program("--on-oom", program="out_of_gpu_memory.py", arguments=[2], loaded=False)
     assert (ran.status, ran.out.splitlines()[1:]) == (0, ["caught 0", "caught 1"])
     assert ran.folder.with_name("run.oom.pickle").is_file()
 
 
+@pytest.mark.many
 def test_a_snapshot_that_cannot_be_taken_leaves_the_error_alone(profile_program):
     ran = profile_program("--on-oom", program="out_of_gpu_memory.py", arguments=[0, "broken"], loaded=False)
     assert ran.status == 1
@@ -35,6 +37,7 @@ def test_a_snapshot_that_cannot_be_taken_leaves_the_error_alone(profile_program)
     assert not ran.folder.with_name("run.oom.pickle").exists()
 
 
+@pytest.mark.many
 def test_without_the_option_nothing_watches(profile_program):
     ran = profile_program(program="out_of_gpu_memory.py", arguments=[0], loaded=False)
     assert (ran.status, ran.out) == (1, "[]\n")

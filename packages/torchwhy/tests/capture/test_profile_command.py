@@ -76,6 +76,7 @@ def test_a_compiled_function_runs_as_it_does_without(profile_program, words):
     assert ran.json("run.json")["steps_from"] == ("calls of __main__:step" if words else "calls of step")
 
 
+@pytest.mark.many
 def test_a_compiled_module_is_compiled_as_often_as_without(profile_program):
     ran = profile_program("--active", "3", program="recompiles.py")
     assert (ran.status, ran.out) == (0, "4 graphs\n")  # one for each shape
@@ -100,6 +101,7 @@ def test_a_crash_shows_the_programs_own_traceback(profile_program, run_plainly):
     assert ran.json("findings.json")["schema"] == 1
 
 
+@pytest.mark.many
 def test_no_hook_stands_in_a_traceback(profile_program, run_plainly):
     ran = profile_program(program="broken_data.py")
     assert ran.report.startswith(run_plainly("broken_data.py").stderr)
@@ -128,6 +130,7 @@ def test_an_interrupted_program_dies_of_the_signal_and_keeps_its_capture(profile
     assert ran.steps() == [4, 5, 6]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("name", "reached"),
     [("SIGINT", "session.Session.stop"), ("SIGINT", "writer.write_traces"), ("SIGTERM", "writer.write_traces")],
@@ -168,6 +171,7 @@ def test_without_steps_the_whole_run_is_one_window(profile_program):
     assert "Where the time goes" in (ran.folder / "report.txt").read_text()
 
 
+@pytest.mark.many
 @pytest.mark.skipif(not can_record_all_threads(), reason="this PyTorch records one thread only")
 @pytest.mark.parametrize("how", ["executor", "pool", "daemons", "threads"])
 def test_a_program_whose_threads_do_the_work_is_recorded(profile_program, how):
@@ -208,6 +212,7 @@ for _ in range(9):
 """
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("module", "start", "end", "written"),
     [
@@ -227,6 +232,7 @@ def test_a_program_that_records_itself_is_named(tmp_path, module, start, end, wr
     assert (tmp_path / written).exists()
 
 
+@pytest.mark.many
 def test_a_script_sees_what_it_would_see_under_python(profile_program, run_plainly):
     ran = profile_program(program="where_am_i.py", arguments=["a", "--active", "--", "-b"], loaded=False)
     plain = run_plainly("where_am_i.py", "a", "--active", "--", "-b")

@@ -342,6 +342,7 @@ def test_what_the_compiler_spent_is_kept(tmp_path):
     assert "compile_inner" in (p.result.folder / "compile_times.txt").read_text()
 
 
+@pytest.mark.many  # Inductor calls a C++ compiler
 @pytest.mark.filterwarnings("ignore")  # of PyTorch's own, while it loads Inductor
 def test_the_code_that_was_compiled_is_kept(tmp_path):
     compiled = torch.compile(lambda x: x.sin() + x.cos())
@@ -360,6 +361,7 @@ def test_notebooks_show_one_line(tmp_path):
     assert repr(p).count("\n") == 0
 
 
+@pytest.mark.many
 def test_a_garbage_collection_imports_nothing_while_it_is_labelled(tmp_path):
     code = (
         "import gc, sys, torch\n"

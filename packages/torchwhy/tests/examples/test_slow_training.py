@@ -11,8 +11,9 @@ import torchwhy
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "slow_training" / "train.py"
 STORY = {"as it was": (), "data": ("data",), "frames": ("data", "frames"), "double": ("data", "frames", "double")}
-MANY = os.environ.get("TORCHWHY_CASES") == "many"
-STAGES = [*STORY] if MANY else ["as it was", "double"]
+STAGES = [*STORY]
+
+pytestmark = pytest.mark.many  # each stage trains for a while
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,6 @@ def test_the_fixes_remove_what_was_found(traces):
     assert not {"dataloader-wait", "tensor-for-loop", "dispatch-flood", "fp64"} & slugs(traces["double"])
 
 
-@pytest.mark.many
 def test_each_fix_removes_its_finding(traces):
     assert "dataloader-wait" not in slugs(traces["data"])
     assert {"tensor-for-loop", "fp64"} <= slugs(traces["data"])

@@ -20,6 +20,7 @@ def test_the_documented_call_writes_the_documented_files(tmp_path):
     assert {e["name"] for e in json.loads(trace.read_text())["traceEvents"]} >= {"matmul_add", "ProfilerStep#2"}
 
 
+@pytest.mark.many
 def test_pytorchs_profiler_says_nothing_of_its_own(tmp_path):
     ran = run_apart("experiment", "matmul-add", "--size=8", "--device=cpu", folder=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -74,6 +74,7 @@ def test_a_compiled_case_shows_its_region_and_its_graph(tmp_path):
     assert any(name.startswith("## Call CompiledFxGraph") for name in found)
 
 
+@pytest.mark.many
 def test_several_cases_run_apart_and_are_summed_up(tmp_path):
     results = list(run_cases([Case("linear", 3), Case("linear", 3, warm=True)], tmp_path))
     assert [result.case.warm for result in results] == [False, True]

@@ -65,7 +65,11 @@ def test_the_trace_loads_with_the_same_times(seed, tmp_path):
     assert len(inside) == len(written)
 
 
-@pytest.mark.parametrize("fault", [name for name in FAULTS if not FAULTS[name].ranks])
+@pytest.mark.parametrize(
+    "fault",
+    [name if index % 3 == 0 else pytest.param(name, marks=pytest.mark.many)
+     for index, name in enumerate(name for name in FAULTS if not FAULTS[name].ranks)],
+)  # fmt: skip
 def test_a_fault_costs_time_in_some_program(fault):
     savings = [saving(draw(seed, [fault]), fault) / simulate(draw(seed, [fault])).time for seed in cases(3, 4)]
     assert max(savings) > 0.005, savings
