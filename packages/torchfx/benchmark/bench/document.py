@@ -72,7 +72,9 @@ def page(reports: Sequence[Report]) -> str:
 
 
 def with_speeds(readme: str, reports: Sequence[Report]) -> str:
-    """Return a README with its table of speeds made anew from the report of the suite targets.
+    """Return a README with its table of speeds made anew from the report of the suite targets: a row for each peer.
+
+    Rows of work that takes longer than the peer's are on the page of measured figures only.
 
     Raises:
         ReportError: the README lacks the lines between which the table stands, or the suite targets has no report.
@@ -85,11 +87,12 @@ def with_speeds(readme: str, reports: Sequence[Report]) -> str:
     if not first or not last:
         raise ReportError(f"README.md must hold the lines {SPEEDS[0]} and {SPEEDS[1]}")
     lines = ["| work | against | times faster |", "|---|---|---|"]
-    for row in targets.rows:
-        if isinstance(row, TargetRow) and row.relation == ">=":
-            work, _, other = row.claim.partition(", over ")
-            against = f"`scipy.signal.{other}`" if other in SCIPY else other
-            lines.append(f"| {work} | {against} | {row.ratio:.{0 if row.ratio >= 10 else 1}f} |")
+    faster = [row for row in targets.rows if isinstance(row, TargetRow) and row.relation == ">=" and row.ratio >= 1]
+    by_peer = {row.claim.partition(", over ")[2]: row for row in reversed(faster)}  # of several rows the first is left
+    for other, row in reversed(by_peer.items()):
+        against = f"`scipy.signal.{other}`" if other in SCIPY else other
+        work = row.claim.partition(", over ")[0]
+        lines.append(f"| {work} | {against} | {row.ratio:.{0 if row.ratio >= 10 else 1}f} |")
     return "\n".join([f"{before}{first}", *lines, "", f"{LEGEND}{last}{after}"])
 
 

@@ -1,0 +1,188 @@
+"""Lets readers hear and see each filter and effect: recordings and pictures, made when the site is built.
+
+The source is the recording of `torchfx demo`. A processor runs with its defaults, and with three values of each of its
+first parameters that are numbers: near the lower end, in the middle and near the upper end of the range that random
+values come from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import math
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from sphinx.application import Sphinx
+
+import torchfx as fx
+from reference_pages import write
+from torchfx.catalogue import Entry, available
+from torchfx.demo.music import recording
+from torchfx.parameters import REQUIRED, Number
+from torchfx.spec import build, example_text
+
+FOLDER = Path(__file__).parent / "_generated" / "sounds"
+"""Copied into the site by `html_extra_path`; file names hold what they were made of, so builds reuse them."""
+
+SECONDS = 2.5
+PLACES = (0.1, 0.5, 0.9)
+"""Where in its range each of the three values of a parameter lies."""
+
+MOST = 4
+"""So many parameters of a processor are heard."""
+
+
+@cache
+def source() -> fx.Wave:
+    """Return the recording that all processors are heard with."""
+    return fx.Wave(torch.from_numpy(recording(SECONDS)), 44_100)
+
+
+def value_at(number: Number, part: float) -> float:
+    """Return the value at a part of the range that random values come from, with three digits."""
+    low, high = number.drawn_range(source().fs)
+    value = low * (high / low) ** part if number.logarithmic else low + (high - low) * part
+    return float(f"{value:.3g}")
+
+
+def settings(entry: Entry) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """Return for each parameter that is a number its three values, as text and as argument."""
+    found = {}
+    for each in entry.declarations:
+        if each.number is not None and each.default is not None and len(found) < MOST:
+            values = [value_at(each.number, part) for part in PLACES]
+            found[each.name] = [(each.number.show(value), {each.name: value}) for value in values]
+    return found
+
+
+def heard(module: fx.Processor) -> fx.Wave | None:
+    """Return the source after a module, or None if that is no sound of one or two channels, or cannot run."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wave = source() | module
+    except (fx.TorchFXError, RuntimeError):
+        return None
+    found = isinstance(wave, fx.Wave) and wave.ys.dim() == 2 and 1 <= wave.ys.shape[0] <= 2 and wave.ys.shape[1] > 0
+    return wave if found and bool(wave.ys.isfinite().all()) else None
+
+
+def file_of(wave: fx.Wave, made_of: str) -> str:
+    """Write a recording unless it is there, and return its file's name; peaks above full scale are turned down."""
+    name = hashlib.sha256(f"{fx.__version__} {made_of}".encode()).hexdigest()[:16] + ".mp3"
+    path = FOLDER / name
+    if not path.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        peak = float(wave.ys.abs().max())
+        part = wave[: int(4 * wave.fs)] if len(wave) > 4 * wave.fs else wave
+        (part * min(1.0, 0.98 / max(peak, 1e-9))).save(path)
+    return name
+
+
+def player(name: str, label: str) -> str:
+    """Return a player for a file of `FOLDER`, for a page in `reference/MODULE/`."""
+    return (
+        f'<audio controls preload="none" src="../../sounds/{name}" '
+        f'aria-label="{html.escape(label, quote=True)}"></audio>'
+    )
+
+
+def picture(entry: Entry, module: fx.Processor, wave: fx.Wave) -> str:
+    """Write the response of a linear filter, or else the levels over time before and after; return its file's name."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    path = FOLDER / f"{entry.name}.png"
+    if path.exists():
+        return path.name
+    figure = Figure(figsize=(7, 2.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    fs = source().fs
+    if hasattr(module, "magnitude_db") and type(module).kind == "lti":
+        frequencies = torch.logspace(math.log10(20), math.log10(fs / 2.01), 400, dtype=torch.float64)
+        axes.semilogx(frequencies, module.magnitude_db(frequencies, fs=fs).reshape(-1, 400)[0].clamp(min=-90))
+        axes.set(xlabel="Hz", ylabel="dB", title=f"Response of {module!r}")
+    else:
+        for each, label, colour in ((source(), "before", "#9aa5b1"), (wave, "after", "#0b69a3")):
+            hop = each.fs // 100
+            frames = each.ys.mean(0)[: len(each) // hop * hop].reshape(-1, hop)
+            level = 20 * frames.square().mean(-1).clamp(min=1e-9).sqrt().log10()
+            axes.plot(torch.arange(len(level)) / 100, level, label=label, color=colour, linewidth=1)
+        axes.set(xlabel="s", ylabel="dBFS", title=f"Level of 10 ms each, {module!r}")
+        axes.legend(loc="lower right")
+    axes.grid(alpha=0.3)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+    return path.name
+
+
+def section(entry: Entry) -> str:
+    """Return what a page says before the reference: lines to copy, a picture, players."""
+    module = build(example_text(entry))
+    package = entry.module.rpartition(".")[2]
+    parts = [
+        f"```python\nwave | fx.{package}.{module!r}\n```\n\n" if "\n" not in repr(module) else "",
+        f"```sh\ntorchfx process in.wav out.wav --effect '{example_text(entry)}'\n```\n\n",
+    ]
+    wave = heard(module)
+    if wave is None:
+        return "".join(parts)
+    text = f"The recording of `torchfx demo` before and after `{module!r}`".replace("\n", " ")
+    rows = [
+        f"<tr><td>before</td><td>{player(file_of(source(), 'source'), 'before')}</td></tr>",
+        f"<tr><td>after</td><td>{player(file_of(wave, example_text(entry)), f'after {entry.name}')}</td></tr>",
+    ]
+    for name, values in settings(entry).items():
+        for shown, given in values:
+            try:
+                other = heard(entry.load()(**{**required(entry), **given}))
+            except (fx.TorchFXError, TypeError):
+                continue
+            if other is not None:
+                label = f"{name} = {shown}"
+                rows.append(
+                    f"<tr><td>{html.escape(label)}</td>"
+                    f"<td>{player(file_of(other, f'{entry.name} {label}'), label)}</td></tr>"
+                )
+    table = "\n".join(rows)
+    image = picture(entry, module, wave)
+    parts.append(f'<img class="plot" src="../../sounds/{image}" alt="{html.escape(text, quote=True)}">\n\n')
+    parts.append(f'<table class="sounds docutils"><tbody>\n{table}\n</tbody></table>\n\n')
+    return "".join(parts)
+
+
+def required(entry: Entry) -> dict[str, Any]:
+    """Return the values of the parameters that must be given, as in the example."""
+    module = build(example_text(entry))
+    return {each.name: getattr(module, each.name) for each in entry.declarations if each.default is REQUIRED}
+
+
+def _extra(app: Sphinx, module: str, name: str) -> str:
+    entry = available().get(name.lower())
+    return section(entry) if entry is not None and entry.name == name and entry.module == module else ""
+
+
+def gallery() -> str:
+    """Return the list of all filters and effects: each with its page, what it does, and how it sounds."""
+    parts = []
+    for module in dict.fromkeys(entry.module for entry in available().values()):
+        members = sorted((each for each in available().values() if each.module == module), key=lambda each: each.name)
+        rows = "".join(f"| [{each.name}](reference/{module}/{each.name}.md) | {each.summary} |\n" for each in members)
+        parts.append(f"## {module.rpartition('.')[2].capitalize()}s\n\n| name | |\n|---|---|\n{rows}\n")
+    return "".join(parts)
+
+
+def _write_gallery(app: Sphinx) -> None:
+    write(FOLDER.parent / "gallery.md", gallery())
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register with Sphinx."""
+    app.connect("reference-page-extra", _extra)
+    app.connect("builder-inited", _write_gallery)
+    return {"parallel_read_safe": True}

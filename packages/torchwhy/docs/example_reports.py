@@ -1,0 +1,29 @@
+"""Makes report pages of the traces that the tests carry, for readers to open from `examples.md`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+RECORDED = Path(__file__).parents[1] / "tests" / "recorded"
+FOLDER = Path(__file__).parent / "_generated" / "reports"
+TRACES = ("training_step", "matmul_add_64", "matmul_add_4096", "matmul_add_compiled")
+
+
+def _write_all(app: Sphinx) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in TRACES:
+        trace, page = RECORDED / f"{name}.json.gz", FOLDER / f"{name}.html"
+        if not page.exists() or page.stat().st_mtime < trace.stat().st_mtime:
+            command = [sys.executable, "-m", "torchwhy", "report", str(trace), "-o", str(page)]
+            subprocess.run(command, check=True, capture_output=True)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register with Sphinx."""
+    app.connect("builder-inited", _write_all)
+    return {"parallel_read_safe": True}
