@@ -103,9 +103,13 @@ def picture(entry: Entry, module: fx.Processor, wave: fx.Wave) -> str:
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     fs = source().fs
-    if hasattr(module, "magnitude_db") and type(module).kind == "lti":
-        frequencies = torch.logspace(math.log10(20), math.log10(fs / 2.01), 400, dtype=torch.float64)
-        axes.semilogx(frequencies, module.magnitude_db(frequencies, fs=fs).reshape(-1, 400)[0].clamp(min=-90))
+    frequencies = torch.logspace(math.log10(20), math.log10(fs / 2.01), 400, dtype=torch.float64)
+    try:
+        response = module.magnitude_db(frequencies, fs=fs).reshape(-1, 400)[0].clamp(min=-90)
+    except fx.TorchFXError:  # not linear, or it changes with time
+        response = None
+    if response is not None:
+        axes.semilogx(frequencies, response)
         axes.set(xlabel="Hz", ylabel="dB", title=f"Response of {module!r}")
     else:
         for each, label, colour in ((source(), "before", "#9aa5b1"), (wave, "after", "#0b69a3")):
