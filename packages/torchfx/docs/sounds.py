@@ -11,6 +11,7 @@ import hashlib
 import html
 import math
 import warnings
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,15 @@ MOST = 4
 """So many parameters of a processor are heard."""
 
 
+@dataclass(frozen=True)
+class Setting:
+    """A processor with a label and what the source sounds like after it."""
+
+    label: str
+    module: fx.Processor
+    wave: fx.Wave
+
+
 @cache
 def source() -> fx.Wave:
     """Return the recording that all processors are heard with."""
@@ -50,12 +60,12 @@ def value_at(number: Number, part: float) -> float:
 
 
 def settings(entry: Entry) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """Return for each parameter that is a number its three values, as text and as argument."""
+    """Return for each parameter that is a number its three values, as a label and as an argument."""
     found = {}
     for each in entry.declarations:
         if each.number is not None and each.default is not None and len(found) < MOST:
             values = [value_at(each.number, part) for part in PLACES]
-            found[each.name] = [(each.number.show(value), {each.name: value}) for value in values]
+            found[each.name] = [(f"{each.name} = {each.number.show(value)}", {each.name: value}) for value in values]
     return found
 
 
@@ -91,38 +101,62 @@ def player(name: str, label: str) -> str:
     )
 
 
-def picture(entry: Entry, module: fx.Processor, wave: fx.Wave) -> str:
-    """Write the response of a linear filter, or else the levels over time before and after; return its file's name."""
+def curve(module: fx.Processor, wave: fx.Wave) -> tuple[str, torch.Tensor, torch.Tensor]:
+    """Return what a picture shows, with x and y: the response in dB, or the level of the output over time in dBFS."""
+    fs = source().fs
+    frequencies = torch.logspace(math.log10(20), math.log10(fs / 2.01), 400, dtype=torch.float64)
+    try:
+        response = module.magnitude_db(frequencies, fs=fs).reshape(-1, 400)[0].clamp(min=-90)
+    except fx.TorchFXError:  # not linear, or it changes with time
+        hop = wave.fs // 100
+        frames = wave.ys.mean(0)[: len(wave) // hop * hop].reshape(-1, hop)
+        level = 20 * frames.square().mean(-1).clamp(min=1e-9).sqrt().log10()
+        return "level", torch.arange(len(level)) / 100, level
+    return "response", frequencies, response
+
+
+def picture(entry: Entry, before: fx.Wave, heard_with: dict[str, list[Setting]]) -> str:
+    """Draw the three settings of the parameter that changes most, and return the file's name.
+
+    Args:
+        entry: the processor.
+        before: what a picture of levels has in grey.
+        heard_with: the settings by parameter.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     path = FOLDER / f"{entry.name}.png"
     if path.exists():
         return path.name
-    figure = Figure(figsize=(7, 2.6), layout="constrained")
+    figure = Figure(figsize=(7, 2.8), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    fs = source().fs
-    frequencies = torch.logspace(math.log10(20), math.log10(fs / 2.01), 400, dtype=torch.float64)
-    try:
-        response = module.magnitude_db(frequencies, fs=fs).reshape(-1, 400)[0].clamp(min=-90)
-    except fx.TorchFXError:  # not linear, or it changes with time
-        response = None
-    if response is not None:
-        axes.semilogx(frequencies, response)
-        axes.set(xlabel="Hz", ylabel="dB", title=f"Response of {module!r}")
-    else:
-        for each, label, colour in ((source(), "before", "#9aa5b1"), (wave, "after", "#0b69a3")):
-            hop = each.fs // 100
-            frames = each.ys.mean(0)[: len(each) // hop * hop].reshape(-1, hop)
-            level = 20 * frames.square().mean(-1).clamp(min=1e-9).sqrt().log10()
-            axes.plot(torch.arange(len(level)) / 100, level, label=label, color=colour, linewidth=1)
-        axes.set(xlabel="s", ylabel="dBFS", title=f"Level of 10 ms each, {module!r}")
-        axes.legend(loc="lower right")
+    drawn = max(heard_with.values(), key=_spread)
+    kind = curve(drawn[0].module, drawn[0].wave)[0]
+    if kind == "level":
+        _, x, y = curve(fx.effect.Reverse(), before)
+        axes.plot(x, y, label="before", color="#9aa5b1", linewidth=1)
+    for setting, colour in zip(drawn, ("#d08700", "#0b69a3", "#7a3db8"), strict=False):
+        _, x, y = curve(setting.module, setting.wave)
+        (axes.semilogx if kind == "response" else axes.plot)(x, y, label=setting.label, color=colour, linewidth=1.2)
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, (low + high) / 2 - 3), max(high, (low + high) / 2 + 3))
+    axes.set(
+        xlabel="Hz" if kind == "response" else "s", ylabel="dB" if kind == "response" else "dBFS, per 10 ms",
+        title=f"{entry.name}: {'response' if kind == 'response' else 'level over time'}",
+    )  # fmt: skip
+    axes.legend(loc="best", fontsize=8)
     axes.grid(alpha=0.3)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     return path.name
+
+
+def _spread(settings: list[Setting]) -> float:
+    """Return how far the curves of the first and the last setting lie apart, in dB."""
+    (_, _, first), (_, _, last) = (curve(each.module, each.wave) for each in (settings[0], settings[-1]))
+    return float((first - last).abs().mean()) if first.shape == last.shape else math.inf
 
 
 def section(entry: Entry) -> str:
@@ -136,28 +170,32 @@ def section(entry: Entry) -> str:
     wave = heard(module)
     if wave is None:
         return "".join(parts)
-    text = f"The recording of `torchfx demo` before and after `{module!r}`".replace("\n", " ")
-    rows = [
-        f"<tr><td>before</td><td>{player(file_of(source(), 'source'), 'before')}</td></tr>",
-        f"<tr><td>after</td><td>{player(file_of(wave, example_text(entry)), f'after {entry.name}')}</td></tr>",
-    ]
-    for name, values in settings(entry).items():
-        for shown, given in values:
-            try:
-                other = heard(entry.load()(**{**required(entry), **given}))
-            except (fx.TorchFXError, TypeError):
-                continue
-            if other is not None:
-                label = f"{name} = {shown}"
-                rows.append(
-                    f"<tr><td>{html.escape(label)}</td>"
-                    f"<td>{player(file_of(other, f'{entry.name} {label}'), label)}</td></tr>"
-                )
-    table = "\n".join(rows)
-    image = picture(entry, module, wave)
-    parts.append(f'<img class="plot" src="../../sounds/{image}" alt="{html.escape(text, quote=True)}">\n\n')
-    parts.append(f'<table class="sounds docutils"><tbody>\n{table}\n</tbody></table>\n\n')
+    found = {name: made for name, values in settings(entry).items() if (made := tried(entry, values))}
+    example = Setting("as above", module, wave)
+    every = [example, *(setting for made in found.values() for setting in made)]
+    rows = [(each.label, file_of(each.wave, f"{entry.name} {each.label}")) for each in every]
+    rows.insert(0, ("before", file_of(source(), "source")))
+    image = picture(entry, source(), found or {"": [example]})
+    parts.append(
+        f'<img class="plot" src="../../sounds/{image}" alt="A picture of {entry.name} at several settings">\n\n'
+    )
+    body = "\n".join(f"<tr><td>{html.escape(label)}</td><td>{player(name, label)}</td></tr>" for label, name in rows)
+    parts.append(f'<table class="sounds docutils"><tbody>\n{body}\n</tbody></table>\n\n')
     return "".join(parts)
+
+
+def tried(entry: Entry, values: list[tuple[str, dict[str, Any]]]) -> list[Setting]:
+    """Return the settings that can be heard."""
+    found = []
+    for label, given in values:
+        try:
+            module = entry.load()(**{**required(entry), **given})
+        except (fx.TorchFXError, TypeError):  # a value that does not fit the others
+            continue
+        wave = heard(module)
+        if wave is not None:
+            found.append(Setting(label, module, wave))
+    return found
 
 
 def required(entry: Entry) -> dict[str, Any]:
