@@ -24,7 +24,7 @@ console.log(
     texts: [timeline.names[0], timeline.names.at(-1)],
     overlaps,
     path: sum(timeline.path.start) + sum(timeline.path.event),
-    counters: timeline.counters.map((curve) => sum(curve.values)),
+    counters: timeline.counters.map((curve) => [curve.label, curve.unit, sum(curve.values), sum(curve.means)]),
     told: [timeline.argumentsOf(0), timeline.argumentsOf(timeline.work[0])],
     bands: timeline.bands.map((band) => [band.label, band.rows]),
     steps: timeline.steps.map((step) => [step.name, step.start]),

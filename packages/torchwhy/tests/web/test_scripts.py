@@ -48,7 +48,16 @@ def test_what_is_read_is_what_was_written(tmp_path, unit):
         "texts": [timeline.names[0], timeline.names[-1]],
         "overlaps": 0,
         "path": int(timeline.path.start.sum() + timeline.path.event.sum()),
-        "counters": [int(curve.values.sum()) for curve in timeline.counters],
+        "counters": [
+            [
+                curve.label,
+                curve.unit,
+                pytest.approx(values.sum() / curve.divisor),
+                pytest.approx(means.sum() / curve.divisor),
+            ]
+            for curve in timeline.counters
+            for values, means in [(curve.values, curve.values if curve.means is None else curve.means)]
+        ],
         "told": [[], [["grid", "[1, 2, 3]"]]],
         "bands": [[band.label, band.rows] for band in timeline.bands],
         "steps": [[step.name, step.start] for step in timeline.steps],

@@ -2,6 +2,7 @@
 // Mouse and touch: a drag measures a stretch of time (with Shift it moves the view), the wheel scrolls and zooms, a click
 // selects, the event under the pointer says its name. On a touch screen one finger moves along, two zoom and scroll.
 
+import { glanceAtCurve } from "./curves.js";
 import { RULER } from "./layout.js";
 import { followHeading } from "./rowlist.js";
 import { glance } from "./selection.js";
@@ -91,13 +92,13 @@ export function followPointer(stage) {
     stage.request();
     followHeading(stage, still && event.pointerType === "mouse" ? stage.headingUnder(here.y) : -1);
     const under = still ? stage.eventUnder(here.x, here.y) : -1;
-    tip.hidden = under < 0;
+    const curve = still && under < 0 ? stage.curveUnder(here.y) : null;
+    tip.hidden = under < 0 && !curve;
     stage.point(under);
-    if (under < 0) return;
-    if (tip.dataset.of !== String(under)) {
-      tip.dataset.of = String(under);
-      tip.textContent = glance(stage.timeline, under);
-    }
+    if (tip.hidden) return;
+    if (curve) tip.textContent = glanceAtCurve(curve, stage.timeAt(here.x));
+    else if (tip.dataset.of !== String(under)) tip.textContent = glance(stage.timeline, under);
+    tip.dataset.of = String(under);
     tip.style.left = `${Math.max(0, Math.min(here.x + 12, stage.width - tip.offsetWidth - 4))}px`;
     tip.style.top = `${Math.max(0, Math.min(here.y + 16, stage.height - tip.offsetHeight - 4))}px`;
   };

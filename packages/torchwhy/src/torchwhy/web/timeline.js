@@ -2,6 +2,7 @@
 // The events of a timeline as columns, row by row, and what stands beside them: the inverse of page/block.py.
 
 import { addUp, addUpSigned, signed } from "./block.js";
+import { readCounters } from "./curves.js";
 import { lowerBound } from "./sorted.js";
 
 /**
@@ -20,8 +21,6 @@ import { lowerBound } from "./sorted.js";
  * What a finding points at, and what its fix can save at most, nanoseconds; 0 where there is nothing to fix.
  * @typedef {{title: string, stake: number, stretches: Stretches, evidence: Uint32Array[]}} Finding
  */
-
-/** @typedef {{label: string, unit: string, times: Float64Array, values: Float64Array, highest: number}} Counter */
 
 /** What a kind is called, by its number. */
 export const KIND_NAMES = Object.freeze({
@@ -104,8 +103,9 @@ export class Timeline {
     return this.shortNames[this.name[event]] || this.names[this.name[event]];
   }
 
-  /** What a band is called in full. @param {number} number */
+  /** What a band is called in full, or a curve: those are counted on behind the bands. @param {number} number */
   bandLabel(number) {
+    if (number >= this.bands.length) return this.counters[number - this.bands.length].label;
     const band = this.bands[number];
     const what = { frames: "Python frames of ", labels: "annotations on " }[band.side] ?? "";
     return `${band.source ? `${band.source}, ` : ""}${what}${band.label}`;
@@ -312,22 +312,4 @@ function readArguments(block) {
 function readPath(block) {
   const when = fromGaps(signed(block.column("pathGap", Float64Array)), block.column("pathLength", Float64Array));
   return { ...when, event: addUpSigned(block.column("pathEvent", Float64Array)) };
-}
-
-/**
- * @param {import("./block.js").Block} block
- * @returns {Counter[]}
- */
-function readCounters(block) {
-  const times = signed(block.column("counterTime", Float64Array));
-  const values = signed(block.column("counterValue", Float64Array));
-  let first = 0;
-  return block.header.counters.map((/** @type {{label: string, unit: string, points: number}} */ one) => {
-    const last = first + one.points;
-    const found = { ...one, times: addUp(times.subarray(first, last)), values: addUp(values.subarray(first, last)) };
-    first = last;
-    let highest = 0;
-    for (const value of found.values) highest = Math.max(highest, value);
-    return { ...found, highest };
-  });
 }
