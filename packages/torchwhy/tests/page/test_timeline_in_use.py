@@ -268,6 +268,33 @@ def test_modules_are_a_tree_that_opens_level_by_level(open_page):
     assert opened.messages == []
 
 
+def test_the_backward_pass_counts_for_modules_and_is_followed(open_page):
+    story = Story()
+    story.step(1, at=0, us=9_000)
+    story.frame("nn.Module: Net_0", at=100, us=2_000)
+    for k in range(2):
+        number = {"Sequence number": k + 1}
+        story.frame(f"nn.Module: Linear_{k}", at=200 + 900 * k, us=800)
+        story.op("aten::mm", at=300 + 900 * k, us=600, **number)
+        story.kernel("gemm", at=500 + 900 * k, us=100, launch_at=400 + 900 * k)
+        at = 4_000 + 1_000 * k
+        story.op("MmBackward0", at=at, us=900, tid=300, **{**number, "Fwd thread id": 1})
+        story.kernel("dgrad", at=at + 300, us=200 + 100 * k, launch_at=at + 100, tid=300)
+    opened = open_page(page_of(story.trace()))
+    opened.stage("s.measure([0, 9e6])")
+    opened.page.locator(".selected button", has_text="modules").click()
+    tree = opened.page.locator(".stage .wide")
+    cells = lambda name: tree.locator("tr", has_text=name).first.locator("td").all_inner_texts()[1:]  # noqa: E731
+    assert cells("Net_0") == ["700 us", "100%", "200 us", "500 us", "0 us", "2.00 ms", "1"]
+    assert cells("Linear_1") == ["400 us", "57%", "100 us", "300 us", "400 us", "800 us", "1"]
+    opened.stage("(s.measure(null), s.visit([...t.name].findIndex((name) => t.names[name] === 'MmBackward0')))")
+    opened.page.locator(".selected dt", has_text="backward of").wait_for()
+    opened.page.locator(".selected dd button", has_text="aten::mm").first.click()
+    assert opened.stage("t.text(s.selected)") == "aten::mm"
+    assert "MmBackward0" in opened.page.locator(".selected").inner_text()
+    assert opened.messages == []
+
+
 def test_an_event_is_found_again_in_a_coarser_page(open_page):
     timeline = timeline_of(generated(20_000))
     text = page('<h1>x</h1><div id="stage"></div>', "x", [timeline])

@@ -21,6 +21,7 @@ console.log(
     kinds: sum(timeline.kind),
     launches: sum(timeline.launch),
     works: sum(timeline.work),
+    passes: [...timeline.backward].map((one) => [one, timeline.forwardOf(one)]),
     texts: [timeline.names[0], timeline.names.at(-1)],
     overlaps,
     path: sum(timeline.path.start) + sum(timeline.path.event),

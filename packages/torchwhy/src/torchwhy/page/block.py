@@ -84,6 +84,8 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
             "unusualKind": timeline.kind[unusual],
             "work": _steps(timeline.work),
             "launch": zigzag(_steps(timeline.launch)),
+            "backward": _steps(timeline.backward),
+            "forward": zigzag(_steps(timeline.forward)),
             "stretchGap": zigzag(_joined(_gaps(when) for when in stretches)),
             "stretchLength": _joined(when.lengths for when in stretches),
             "evidence": _joined(_steps(rows) for rows in evidence),

@@ -1,4 +1,4 @@
-"""Curves along the timeline: the counters a trace holds, and memory, queues and use of the device as read from its events."""
+"""Curves along the timeline: the counters a trace holds, and memory, queues and use of devices as its events tell."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _operators(trace: Trace) -> Iterator[Counter]:
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
     lanes = np.unique(events.lane[rows])
-    if len(lanes) < 2:  # noqa: PLR2004
+    if len(lanes) < 2:
         return
     inside = [rows[events.lane[rows] == lane] for lane in lanes]
     times = [Intervals.union(events.ts[here], events.end[here]) for here in inside]

@@ -8,7 +8,8 @@ import { button, element } from "./dom.js";
 import { traceOf } from "./excerpt.js";
 import { flameOf } from "./flame.js";
 import { measured } from "./measure.js";
-import { hasModules, modulesOf } from "./modules.js";
+import { modulesOf } from "./module_table.js";
+import { hasModules } from "./modules.js";
 
 const MOST = 8;
 

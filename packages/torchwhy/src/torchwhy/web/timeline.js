@@ -80,6 +80,9 @@ export class Timeline {
     this.kind = kindsOf(block, this.name);
     this.work = addUp(block.column("work", Uint32Array));
     this.launch = addUpSigned(block.column("launch", Float64Array));
+    /** Operators of the backward pass, and those of the forward pass that led to them. */
+    this.backward = addUp(block.column("backward", Uint32Array));
+    this.forward = addUpSigned(block.column("forward", Float64Array));
     /** @type {Step[]} */
     this.steps = header.steps.map(
       (/** @type {[string, number, number, number]} */ [name, start, end, deviceEnd]) => ({ name, start, end, deviceEnd }),
@@ -185,6 +188,19 @@ export class Timeline {
       const i = lowerBound(events, 0, events.length, event);
       return events[i] === event ? [/** @type {[string, string]} */ ([label, texts[values[i]]])] : [];
     });
+  }
+
+  /** The operator of the forward pass that led to one of the backward pass, or -1. @param {number} event */
+  forwardOf(event) {
+    const i = lowerBound(this.backward, 0, this.backward.length, event);
+    return this.backward[i] === event ? this.forward[i] : -1;
+  }
+
+  /** What an operator of the forward pass led to in the backward pass. @param {number} event */
+  backwardsOf(event) {
+    const found = [];
+    for (let i = 0; i < this.forward.length; i++) if (this.forward[i] === event) found.push(this.backward[i]);
+    return found;
   }
 
   /** The call that put an event on the device, or -1. @param {number} event */
