@@ -391,20 +391,22 @@ def test_a_phone_shows_all_of_it(browser, open_page, text):
     assert opened.messages == []
 
 
-def test_search_and_the_next_one_take_less_than_a_frame(open_page):
+def test_search_and_the_next_one_take_less_than_two_frames(open_page):
     timeline = timeline_of(generated(1_200_000))
     opened = open_page(page('<h1>Large</h1><div id="stage"></div>', "Large", [timeline]))
-    took = opened.page.evaluate(
-        """(() => { const input = document.querySelector(".tools input[type=search]"), took = [];
-        const stage = torchwhyReport.stages[0];
-        for (const text of ["a", "ad", "add", "addm"]) { input.value = text; const began = performance.now();
-          input.dispatchEvent(new Event("input")); took.push(performance.now() - began) }
-        const next = []; for (let i = 0; i < 4; i++) { const began = performance.now(); stage.next(1);
-          next.push(performance.now() - began) }
-        return [took, next] })()"""
-    )
-    assert statistics.median(took[0]) < 32  # half of it on an idle machine
-    assert statistics.median(took[1]) < 32
+    opened.stage("s.request = () => {}")  # what drawing takes is told by another test
+    search = """(() => { const input = document.querySelector(".tools input[type=search]"); input.value = "TEXT";
+        input.dispatchEvent(new Event("input")) })()"""
+    took = [opened.processor_ms(search.replace("TEXT", text)) for text in ("a", "ad", "add", "addm")]
+    assert statistics.median(took) < 32  # half of it on an idle machine
+    took = [opened.processor_ms("torchwhyReport.stages[0].next(1)") for _ in range(4)]
+    assert statistics.median(took) < 32
+
+
+def test_the_clock_of_scripts_is_that_of_the_processor(opened):
+    turns = "(() => { let x = 0; for (let i = 0; i < %d; i++) x = (x * 48271 + i) %% 2147483647; return x })()"
+    few, many = (opened.processor_ms(turns % count) for count in (10**7, 4 * 10**7))
+    assert many > 2 * few > 0
 
 
 def test_the_devices_of_all_ranks_stand_together(open_page):

@@ -113,7 +113,7 @@ def _busy(trace: Trace) -> Iterator[Counter]:
 def _round_length(least: float) -> int:
     """The next 1, 2 or 5 times a power of ten, nanoseconds."""
     power = 10 ** max(0, math.floor(math.log10(max(least, 1.0))))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= least)
+    return int(next(step * power for step in (1, 2, 5, 10) if step * power >= least))
 
 
 def _waiting(trace: Trace) -> Iterator[Counter]:
@@ -190,8 +190,8 @@ def _recorded(trace: Trace) -> Iterator[Counter]:
         words.append(f"{name} {series}" if series_of[name, process] > 1 else name or series)
         label, unit, factor = _named_unit(safe(", ".join(words))[:200])
         order = np.argsort(np.array(when, np.int64), kind="stable")
-        values, divisor = _integers(np.array(what)[order] * factor)
-        yield Counter(label, unit, np.array(when, np.int64)[order], values, divisor)
+        integers, divisor = _integers(np.array(what)[order] * factor)
+        yield Counter(label, unit, np.array(when, np.int64)[order], integers, divisor)
 
 
 def _named_unit(label: str) -> tuple[str, str, int]:
