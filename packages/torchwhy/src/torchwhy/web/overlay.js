@@ -8,6 +8,8 @@ import { exactly, ticks } from "./ruler.js";
 import { lowerBound } from "./sorted.js";
 
 const MOST_ARROWS = 2000;
+/** Arrows whose ends are named. */
+const MOST_NAMED = 6;
 const EVENTS = "11px system-ui, sans-serif";
 /** Height of a line of text on an event. */
 const TEXT_LINE = 14;
@@ -87,6 +89,7 @@ export class Overlay {
       this.drawArrows(shown.arrows);
       this.drawArrows(shown.hinted);
       if (shown.selected >= 0) this.drawSelected(shown.selected);
+      if (shown.arrows.length <= MOST_NAMED) this.drawEnds(shown.arrows, shown.selected);
     });
     this.drawRuler();
     if (shown.range) this.drawRange(shown.range);
@@ -261,10 +264,31 @@ export class Overlay {
     return placed ? this.y(placed) + HEADING - 1 : NaN;
   }
 
-  /** The middle of an event's row; NaN where it is folded or hidden. @param {number} event */
+  /** The middle of an event's row, or of its band's heading where that is folded; NaN where it is hidden. @param {number} event */
   middleOfRow(event) {
     const { timeline, layout, seen } = this;
-    return Math.round(rowInView(timeline, layout, timeline.rowOf(event), seen)) + layout.row / 2;
+    const middle = Math.round(rowInView(timeline, layout, timeline.rowOf(event), seen)) + layout.row / 2;
+    return Number.isNaN(middle) ? this.middleOfBand(event) - HEADING / 2 : middle;
+  }
+
+  /**
+   * Name what the arrows of the selected event lead to and come from; of what is out of view also how far away it is.
+   * @param {[number, number][]} arrows
+   * @param {number} selected
+   */
+  drawEnds(arrows, selected) {
+    const { timeline, width, height, layout } = this;
+    for (const [first, last] of arrows) {
+      if (selected !== first && selected !== last) continue;
+      const other = selected === first ? last : first;
+      const x = this.x(timeline.start[other]);
+      const y = this.middleOfRow(other) - layout.row / 2 - 8;
+      if (Number.isNaN(y)) continue;
+      const away = duration(Math.abs(timeline.start[other] - timeline.start[selected]));
+      const name = timeline.label(other).slice(0, 60);
+      const text = x < 0 ? `‹ ${name}, ${away} before` : x > width ? `${name}, ${away} later ›` : name;
+      this.drawBox(text, Math.min(Math.max(x, 0), width), Math.min(Math.max(y, RULER + 8), height - 9));
+    }
   }
 
   /** @param {[number, number][]} arrows */
@@ -300,7 +324,7 @@ export class Overlay {
     const { context, look, timeline, layout } = this;
     const middle = this.middleOfRow(event);
     const placed = layout.of[timeline.bandOf(timeline.rowOf(event))];
-    if (Number.isNaN(middle) || (!placed?.pinned && middle < RULER + layout.pane)) return;
+    if (!placed || placed.folded || (!placed.pinned && middle < RULER + layout.pane)) return;
     const height = layout.row;
     const left = Math.max(-4, this.x(timeline.start[event]));
     const right = Math.min(this.width + 4, Math.max(this.x(timeline.end[event]), left + 2));

@@ -250,6 +250,10 @@ export class Stage {
         call < this.timeline.rowBegins[band.firstRow + band.rows];
       if (this.allArrows || inside || work[i] === selected) this.arrows.push([call, work[i]]);
     }
+    if (selected < 0) return;
+    const forward = this.timeline.forwardOf(selected);
+    if (forward >= 0) this.arrows.push([forward, selected]);
+    for (const backward of this.timeline.backwardsOf(selected)) this.arrows.push([selected, backward]);
   }
 
   /** Draw the arrows of the event under the pointer; -1 for none. @param {number} event */
