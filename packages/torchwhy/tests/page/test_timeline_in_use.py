@@ -352,7 +352,7 @@ def test_what_an_arrow_leads_to_is_named_also_out_of_view(opened):
         s.strokes.fillText = function (text, ...rest) { said.push(text); return fill.call(this, text, ...rest) };
         s.draw(); delete s.strokes.fillText; return said })()"""
     )
-    assert any(re.fullmatch(r"‹ cudaMemcpyAsync, [0-9.]+ us before", text) for text in boxes)
+    assert any(re.fullmatch("\u2039 cudaMemcpyAsync, [0-9.]+ us before", text) for text in boxes)
     opened.page.keyboard.press("[")
     assert opened.stage("t.text(s.selected)") == "cudaMemcpyAsync"
     opened.page.keyboard.press("]")
