@@ -1,6 +1,7 @@
 """Traces, jobs and recordings show themselves in notebooks."""
 
 import html
+import random
 import re
 
 import pytest
@@ -9,6 +10,8 @@ import torch
 import torchwhy
 from tests.ranks.jobs import write_job
 from tests.traces import Story
+from torchwhy.notebook import LARGEST_FRAME
+from torchwhy.page.report_page import page_of
 
 
 def shown(item):
@@ -28,14 +31,42 @@ def test_in_a_terminal_a_trace_says_in_a_line_what_it_is(tmp_path):
     assert repr(torchwhy.load(path)) == f"<LoadedTrace {path}: 1,200 events; .ops(), .diagnose(), .sql()>"
 
 
-def test_a_trace_says_what_explain_says():
-    told = Story()
-    told.step(1, 0, 1000)
-    told.op("<script>alert(1)</script>", 10, 900)
-    text = shown(told.trace())
-    assert "Where the time goes" in text
-    assert "torchwhy rule CODE explains a rule and its thresholds." in text
+FRAME = r'<iframe title="Report" sandbox="allow-scripts" style="[^"]*" srcdoc="([^"]*)"></iframe>'
+
+
+def told():
+    story = Story()
+    story.step(1, 0, 1000)
+    story.op("<script>alert(1)</script>", 10, 900)
+    return story.trace()
+
+
+def test_a_trace_shows_its_page_in_a_frame_and_says_what_explain_says():
+    text = shown(told())
+    page, rest = re.fullmatch(rf"{FRAME}\n(.*)", text, re.S).groups()
+    assert html.unescape(page) == page_of(told(), max_size=LARGEST_FRAME)
+    assert "timeline-0" in page
+    assert "&lt;h2&gt;Tables&lt;/h2&gt;" in page
+    assert "Where the time goes" in rest
+    assert "torchwhy rule CODE explains a rule and its thresholds." in rest
     assert "<script" not in text
+
+
+def test_the_frame_of_a_large_trace_is_no_larger_than_a_notebook_bears(monkeypatch):
+    story = Story()
+    rng = random.Random(0)
+    for i in range(20_000):
+        story.op(f"aten::op{rng.randrange(5000)}", 100 * i, rng.randrange(1, 99))
+    trace = story.trace()
+    monkeypatch.setattr("torchwhy.notebook.LARGEST_FRAME", 400_000)
+    page = html.unescape(re.match(FRAME, shown(trace))[1])
+    assert len(page.encode()) <= 400_000
+    monkeypatch.setattr("torchwhy.notebook.LARGEST_FRAME", 1_000)  # less than any page has
+    assert "<iframe" not in shown(trace)
+    assert "Where the time goes" in shown(trace)
+    monkeypatch.undo()
+    monkeypatch.setattr("torchwhy.notebook.MOST_EVENTS", 1_000)
+    assert "<iframe" not in shown(trace)
 
 
 def test_a_job_shows_its_ranks(tmp_path):
@@ -57,9 +88,7 @@ def recorded(tmp_path_factory):
 
 def test_a_recording_shows_its_page_in_a_frame(recorded):
     text = shown(recorded)
-    frame = re.fullmatch(
-        r'<iframe title="Report" sandbox="allow-scripts" style="[^"]*" srcdoc="([^"]*)"></iframe>', text
-    )
+    frame = re.fullmatch(FRAME, text)
     assert html.unescape(frame[1]) == (recorded.result.folder / "report.html").read_text()
 
 

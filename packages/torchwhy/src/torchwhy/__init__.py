@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torchwhy.diffing import diff
     from torchwhy.loading.job import load_job
     from torchwhy.loading.trace import load
+    from torchwhy.notebook import trace_in_notebook as trace_in_notebook  # not public: what a trace shows itself by
     from torchwhy.profiling import profile
     from torchwhy.timing import compare, measure
     from torchwhy.trace.model.cut import cut
@@ -39,6 +40,7 @@ _HOMES = {
     "load_snapshot": "allocator.snapshot",
     "measure": "timing",
     "profile": "profiling",
+    "trace_in_notebook": "notebook",
 }
 
 

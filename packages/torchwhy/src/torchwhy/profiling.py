@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import gzip
-import html
 import os
 import shutil
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
 
 from torchwhy.capture import Capture
 from torchwhy.capture import profile as capture_only
 from torchwhy.errors import TorchWhyError
 from torchwhy.finding import Finding
 from torchwhy.loading.trace import LoadedTrace, load
+from torchwhy.notebook import LARGEST_FRAME, framed
 from torchwhy.present.html import escaped
 from torchwhy.run_analysis import read_back
 from torchwhy.trace.tables.table import Table
 
 __all__ = ["profile"]
-
-LARGEST_FRAME: Final = 1_000_000
-"""Bytes of a page that is put into a notebook, which keeps it in its file."""
 
 
 class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile is)
@@ -135,7 +131,4 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         if not page.is_file() or page.stat().st_size > LARGEST_FRAME:
             text = f"{self.result}\n\n{page} is the report page." if page.is_file() else str(self.result)
             return f"<pre>{chr(10).join(map(escaped, text.splitlines()))}</pre>"
-        return (
-            '<iframe title="Report" sandbox="allow-scripts" style="width:100%;height:45rem;border:0" '
-            f'srcdoc="{html.escape(page.read_text(encoding="utf-8"))}"></iframe>'
-        )
+        return framed(page.read_text(encoding="utf-8"))

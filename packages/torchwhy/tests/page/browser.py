@@ -41,9 +41,22 @@ class Opened:
         self.page.on("pageerror", lambda error: self.messages.append(f"error: {error}"))
         self.page.on("dialog", lambda dialog: (self.messages.append("a dialog"), dialog.dismiss()))
         self.page.on("request", lambda request: self.requests.append(request.url))
+        self._clock = self.context.new_cdp_session(self.page)
+        self._clock.send("Performance.enable", {"timeDomain": "threadTicks"})
         self.page.goto(f"file://{file}")
         if ready:  # by an attribute: the page's policy forbids what wait_for_function does
             self.page.wait_for_selector('html[data-ready="1"]', state="attached")
+
+    def thread_ms(self):
+        """Milliseconds of the processor that the page's thread has taken so far: other programs don't count."""
+        metrics = self._clock.send("Performance.getMetrics")["metrics"]
+        return next(one["value"] for one in metrics if one["name"] == "ThreadTime") * 1000
+
+    def processor_ms(self, expression):
+        """Likewise, what a script takes."""
+        before = self.thread_ms()
+        self.page.evaluate(expression)
+        return self.thread_ms() - before
 
     def stage(self, expression):
         """The value of a JavaScript expression with the first stage as `s` and its timeline as `t`."""

@@ -3,6 +3,7 @@ import pytest
 
 from tests.page.generated import generated
 from tests.traces import Story
+from torchwhy.page.size import without
 from torchwhy.page.timeline import DEVICE, FRAMES, HOST, LABELS, timeline_of
 from torchwhy.trace.model.intervals import Intervals
 
@@ -54,6 +55,23 @@ def test_links_are_those_of_the_trace():
     )
     assert set(zip(timeline.launch.tolist(), timeline.work.tolist(), strict=True)) == set(expected)
     assert (np.diff(timeline.work) > 0).all()
+
+
+def test_operators_of_the_backward_pass_are_tied_to_those_of_the_forward_pass():
+    story = Story()
+    for number in range(3):
+        story.op("aten::mm", at=10 * number, us=5, **{"Sequence number": number})
+        node = {"Sequence number": number, "Fwd thread id": 1}
+        story.op("MmBackward0", at=100 - 10 * number, us=8, tid=300, **node)
+    trace = story.trace()
+    timeline = timeline_of(trace)
+    pairs = zip(timeline.forward, timeline.backward, strict=True)
+    assert sorted((int(timeline.start[f]), int(timeline.start[b])) for f, b in pairs) == [
+        (10_000 * number, 100_000 - 10_000 * number) for number in range(3)
+    ]
+    assert (np.diff(timeline.backward) > 0).all()
+    smaller = without(timeline, timeline.start == 10_000)
+    assert sorted(int(smaller.start[f]) for f in smaller.forward) == [0, 20_000]
 
 
 def test_kernels_have_their_short_name(story):

@@ -1,6 +1,7 @@
 """What a reader does with the timeline, in a real browser: measure, search, mark, arrange, follow."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -268,6 +269,127 @@ def test_modules_are_a_tree_that_opens_level_by_level(open_page):
     assert opened.messages == []
 
 
+def test_the_backward_pass_counts_for_modules_and_is_followed(open_page):
+    story = Story()
+    story.step(1, at=0, us=9_000)
+    story.frame("nn.Module: Net_0", at=100, us=2_000)
+    for k in range(2):
+        number = {"Sequence number": k + 1}
+        story.frame(f"nn.Module: Linear_{k}", at=200 + 900 * k, us=800)
+        story.op("aten::mm", at=300 + 900 * k, us=600, **number)
+        story.kernel("gemm", at=500 + 900 * k, us=100, launch_at=400 + 900 * k)
+        at = 4_000 + 1_000 * k
+        story.op("MmBackward0", at=at, us=900, tid=300, **{**number, "Fwd thread id": 1})
+        story.kernel("dgrad", at=at + 300, us=200 + 100 * k, launch_at=at + 100, tid=300)
+    opened = open_page(page_of(story.trace()))
+    opened.stage("s.measure([0, 9e6])")
+    opened.page.locator(".selected button", has_text="modules").click()
+    tree = opened.page.locator(".stage .wide")
+    cells = lambda name: tree.locator("tr", has_text=name).first.locator("td").all_inner_texts()[1:]  # noqa: E731
+    assert cells("Net_0") == ["700 us", "100%", "200 us", "500 us", "0 us", "2.00 ms", "1"]
+    assert cells("Linear_1") == ["400 us", "57%", "100 us", "300 us", "400 us", "800 us", "1"]
+    opened.stage("(s.measure(null), s.visit([...t.name].findIndex((name) => t.names[name] === 'MmBackward0')))")
+    opened.page.locator(".selected dt", has_text="backward of").wait_for()
+    opened.page.locator(".selected dd button", has_text="aten::mm").first.click()
+    assert opened.stage("t.text(s.selected)") == "aten::mm"
+    assert "MmBackward0" in opened.page.locator(".selected").inner_text()
+    assert opened.messages == []
+
+
+def test_views_are_gone_back_to(opened):
+    keys, view = opened.page.keyboard, "[s.seen.t0, s.seen.t1]"
+    opened.page.locator(".view").focus()
+    seen = [opened.stage(view)]
+    for change in ("s.look(10e6, 60e6)", "s.look(20e6, 30e6)"):
+        opened.stage(change)
+        opened.page.wait_for_timeout(500)
+        seen.append(opened.stage(view))
+    for key, wanted in (("z", seen[1]), ("z", seen[0]), ("z", seen[0]), ("x", seen[1]), ("x", seen[2]), ("x", seen[2])):
+        keys.press(key)
+        assert opened.stage(view) == wanted
+    assert opened.messages == []
+
+
+def test_keys_zoom_at_the_pointer_and_the_middle_button_moves(opened):
+    opened.page.locator(".view").scroll_into_view_if_needed()
+    box = opened.page.locator(".view").bounding_box()
+    x, y = box["x"] + 1 + 0.25 * opened.stage("s.width"), box["y"] + 60
+    opened.page.mouse.move(x, y)
+    at = opened.stage("s.cursor")
+    opened.page.keyboard.press("w")
+    assert opened.stage("s.timeAt(s.width / 4)") == pytest.approx(at, rel=1e-6)
+    length = opened.stage("s.seen.t1 - s.seen.t0")
+    opened.page.mouse.down(button="middle")
+    opened.page.mouse.move(x + 50, y)
+    opened.page.mouse.move(x + 100, y)
+    opened.page.mouse.up(button="middle")
+    assert opened.stage("s.timeAt(s.width / 4 + 100)") == pytest.approx(at, rel=1e-6)  # it stays under the pointer
+    assert opened.stage("s.seen.t1 - s.seen.t0") == pytest.approx(length)
+    assert opened.stage("[s.range, s.selected]") == [None, -1]
+
+
+def test_search_says_what_is_wrong_and_finds_arguments(open_page):
+    story = Story()
+    story.step(1, at=0, us=900)
+    for i in range(6):
+        story.op("aten::mm", at=10 + 100 * i, us=80, **{"Input Dims": [[i % 3, 4], [4, 5]]})
+    opened = open_page(page_of(story.trace()))
+    search, count = opened.page.locator(".tools input[type=search]"), opened.page.locator(".count")
+    search.fill("/mm(/")
+    assert count.inner_text() == "no regular expression: Unterminated group"
+    search.fill("shapes: [2, 4]")
+    assert count.inner_text() == "2"
+    search.press("Enter")
+    assert opened.stage("t.argumentsOf(s.selected)[0][1]").replace(" ", "").startswith("[[2,4]")
+    search.fill("grid: 1")  # no event has one: it is looked for in names
+    assert count.inner_text() == "none found"
+
+
+def test_what_an_arrow_leads_to_is_named_also_out_of_view(opened):
+    opened.stage("(s.visit(t.work[0]), s.look(t.start[t.work[0]] + 1, t.end[t.work[0]] - 1))")
+    boxes = opened.stage(
+        """(() => { const said = [], fill = s.strokes.fillText;
+        s.strokes.fillText = function (text, ...rest) { said.push(text); return fill.call(this, text, ...rest) };
+        s.draw(); delete s.strokes.fillText; return said })()"""
+    )
+    assert any(re.fullmatch("\u2039 cudaMemcpyAsync, [0-9.]+ us before", text) for text in boxes)
+    opened.page.keyboard.press("[")
+    assert opened.stage("t.text(s.selected)") == "cudaMemcpyAsync"
+    opened.page.keyboard.press("]")
+    assert opened.stage("s.selected") == opened.stage("t.work[0]")
+
+
+def test_curves_are_rows_with_values(open_page):
+    story = Story()
+    story.step(1, at=0, us=1000)
+    story.op("aten::mm", at=0, us=1000)
+    for i in range(10):
+        story.memory(at=100 * i, size=10**6, allocated=i * 10**6)
+    opened = open_page(page_of(story.trace()))
+    band = opened.stage("t.bands.length")
+    opened.stage("s.measure([250e3, 450e3])")
+    row = opened.page.locator(".selected tr", has_text="memory in use")
+    row.wait_for()
+    assert row.locator("td").all_inner_texts()[1:] == ["2.00 MB", "3.00 MB", "4.00 MB"]
+    opened.page.locator(".selected button", has_text="copy").click()
+    copied = opened.page.evaluate("document.documentElement.dataset.copied")
+    assert "| GPU 0 memory in use | 2.00 MB | 3.00 MB | 4.00 MB |" in copied
+    opened.stage(f"s.arrange(({{ pinned }}) => pinned.add({band}))")
+    assert opened.stage(f"s.layout.of[{band}].pinned")
+    opened.page.locator(".view").scroll_into_view_if_needed()
+    box = opened.page.locator(".view").bounding_box()
+    x = box["x"] + 1 + opened.stage("(550e3 - s.seen.t0) / (s.seen.t1 - s.seen.t0) * s.width")
+    opened.page.mouse.move(x, box["y"] + 34 + 30)
+    tip = opened.page.locator(".tip").inner_text().split("\n")
+    assert tip[0] == "GPU 0 memory in use: 5.00 MB"
+    assert tip[1].startswith("+1.00 MB 50")
+    assert tip[2] == "for 100 us"
+    height = opened.stage("s.layout.pane")
+    opened.page.mouse.click(x, box["y"] + 34 + 9)  # on its heading
+    assert opened.stage("s.layout.pane") == height - 36
+    assert opened.messages == []
+
+
 def test_an_event_is_found_again_in_a_coarser_page(open_page):
     timeline = timeline_of(generated(20_000))
     text = page('<h1>x</h1><div id="stage"></div>', "x", [timeline])
@@ -337,7 +459,7 @@ def test_search_knows_expressions_and_kinds(opened):
     opened.page.locator("select[aria-label='Kind of events']").select_option("1")
     assert count.inner_text() == "none found"
     search.fill("/(/")
-    assert count.inner_text() == "not a regular expression"
+    assert count.inner_text() == "no regular expression: Unterminated group"
     search.fill("")
     operators = opened.stage("t.kind.reduce((n, kind) => n + (kind === 1), 0)")
     assert count.inner_text() == str(operators)

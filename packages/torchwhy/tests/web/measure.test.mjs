@@ -33,6 +33,8 @@ function made(bands, links = []) {
     rowBegins: Uint32Array.from(begins),
     work: Uint32Array.from(links, ([work]) => work),
     launch: Uint32Array.from(links, ([, launch]) => launch),
+    forward: new Uint32Array(),
+    backward: new Uint32Array(),
     steps: [],
     bands: bands.map(([side, ...own], i) => {
       const band = { label: side === "device" ? `GPU 0 stream ${i}` : `thread ${i}`, side, rows: own.length, source: "", firstRow };
@@ -136,8 +138,8 @@ test("around a name are its callers, each with its calls' time, and its callees"
 function paths(module, above = "") {
   return [...module.children.values()].flatMap((one) => {
     const path = `${above}/${one.name}`;
-    const { host, hostOwn, device, deviceOwn, calls } = one;
-    return [[path, { host, hostOwn, device, deviceOwn, calls }], ...paths(one, path)];
+    const { host, hostOwn, device, deviceOwn, backward, backwardOwn, calls } = one;
+    return [[path, { host, hostOwn, device, deviceOwn, backward, backwardOwn, calls }], ...paths(one, path)];
   });
 }
 
@@ -153,13 +155,35 @@ test("modules have their time, that of the modules they call, and that of the wo
   );
   const root = moduleTree(timeline, [0, 100]);
   assert.deepEqual(Object.fromEntries(paths(root)), {
-    "/Net": { host: 80, hostOwn: 35, device: 42, deviceOwn: 7, calls: 2 },
-    "/Net/Linear_0": { host: 25, hostOwn: 25, device: 35, deviceOwn: 35, calls: 2 },
-    "/Net/Linear_1": { host: 20, hostOwn: 20, device: 0, deviceOwn: 0, calls: 1 },
+    "/Net": { host: 80, hostOwn: 35, device: 42, deviceOwn: 7, backward: 0, backwardOwn: 0, calls: 2 },
+    "/Net/Linear_0": { host: 25, hostOwn: 25, device: 35, deviceOwn: 35, backward: 0, backwardOwn: 0, calls: 2 },
+    "/Net/Linear_1": { host: 20, hostOwn: 20, device: 0, deviceOwn: 0, backward: 0, backwardOwn: 0, calls: 1 },
   });
   assert.deepEqual([root.device, root.deviceOwn], [44, 2]); // what no module launched is the root's own
   const half = Object.fromEntries(paths(moduleTree(timeline, [0, 55])));
   assert.deepEqual([half["/Net"].host, half["/Net"].device, half["/Net"].calls], [50, 37, 1]);
+});
+
+test("the backward pass of a module's operators counts for the module", () => {
+  const timeline = made(
+    [
+      ["frames", [[0, 40, "nn.Module: Net", 4]], [[5, 20, "nn.Module: Linear", 4]]],
+      ["host", [[6, 18, "linear"], [25, 30, "add"], [42, 44, "loss"]], [[8, 9, "launch", 3], [26, 27, "launch", 3], [43, 44, "launch", 3]]],
+      ["host", [[50, 60, "LinearBackward"], [61, 70, "AddBackward"], [71, 80, "LossBackward"]], [[51, 52, "launch", 3], [53, 54, "launch", 3], [62, 63, "launch", 3], [72, 73, "launch", 3]]],
+      ["device", [[100, 107, "gemm", 5], [110, 112, "add", 5], [120, 121, "loss", 5], [130, 141, "dgrad", 5], [150, 163, "wgrad", 5], [170, 173, "add", 5], [180, 190, "loss", 5]]],
+    ],
+    [[15, 5], [16, 6], [17, 7], [18, 11], [19, 12], [20, 13], [21, 14]],
+  );
+  timeline.backward = Uint32Array.of(8, 9, 10);
+  timeline.forward = Uint32Array.of(2, 3, 4);
+  const root = moduleTree(timeline, [0, 200]);
+  assert.deepEqual(Object.fromEntries(paths(root)), {
+    "/Net": { host: 40, hostOwn: 25, device: 9, deviceOwn: 2, backward: 27, backwardOwn: 3, calls: 1 },
+    "/Net/Linear": { host: 15, hostOwn: 15, device: 7, deviceOwn: 7, backward: 24, backwardOwn: 24, calls: 1 },
+  });
+  // The loss belongs to no module, nor does its backward pass.
+  assert.deepEqual([root.device, root.deviceOwn, root.backward], [9 + 1 + 10, 11, 27]);
+  assert.equal(root.device + root.backward, 7 + 2 + 1 + 11 + 13 + 3 + 10); // all work, and nothing twice
 });
 
 test("without frames annotations stand for modules, and steps are none", () => {

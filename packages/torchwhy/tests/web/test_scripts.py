@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.page.generated import generated
@@ -33,7 +34,8 @@ def test_what_is_read_is_what_was_written(tmp_path, unit):
     timeline = replace(timeline_of(generated(5000)), arguments=())
     work = timeline.work[:1]
     told = [ArgumentColumn("none", work[:0], work[:0], ("x",)), ArgumentColumn("grid", work, work * 0, ("[1, 2, 3]",))]
-    timeline = replace(timeline, arguments=tuple(told))
+    backward = np.array([3, 8, 9], np.int32)  # of operators that are no pair in truth: the numbers are what is written
+    timeline = replace(timeline, arguments=tuple(told), backward=backward, forward=np.array([7, 1, 2], np.int32))
     file = tmp_path / "block"
     file.write_bytes(block_of(timeline, unit=unit))
     found = json.loads(run(HERE / "sums.mjs", file))
@@ -45,10 +47,20 @@ def test_what_is_read_is_what_was_written(tmp_path, unit):
         "kinds": int(timeline.kind.sum()),
         "launches": int(timeline.launch.sum()),
         "works": int(timeline.work.sum()),
+        "passes": [list(pair) for pair in zip(timeline.backward.tolist(), timeline.forward.tolist(), strict=True)],
         "texts": [timeline.names[0], timeline.names[-1]],
         "overlaps": 0,
         "path": int(timeline.path.start.sum() + timeline.path.event.sum()),
-        "counters": [int(curve.values.sum()) for curve in timeline.counters],
+        "counters": [
+            [
+                curve.label,
+                curve.unit,
+                pytest.approx(values.sum() / curve.divisor),
+                pytest.approx(means.sum() / curve.divisor),
+            ]
+            for curve in timeline.counters
+            for values, means in [(curve.values, curve.values if curve.means is None else curve.means)]
+        ],
         "told": [[], [["grid", "[1, 2, 3]"]]],
         "bands": [[band.label, band.rows] for band in timeline.bands],
         "steps": [[step.name, step.start] for step in timeline.steps],

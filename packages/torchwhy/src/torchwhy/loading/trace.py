@@ -114,12 +114,10 @@ class LoadedTrace(Trace):
         return f"<{type(self).__name__} {self.file}: {counted(len(self), 'event')}; .ops(), .diagnose(), .sql()>"
 
     def _repr_html_(self) -> str:
-        """Return what `torchwhy explain` says, for notebooks."""
-        from torchwhy.present.explanation import explanation
-        from torchwhy.present.formats import render
-        from torchwhy.report.trace_report import describe
+        """Return the report page in a frame and what `torchwhy explain` says, for notebooks."""
+        import torchwhy  # the package's face: what shows a trace knows this module
 
-        return render(explanation(describe(self, diagnose(self))), "html")
+        return str(torchwhy.trace_in_notebook(self))
 
 
 def load(

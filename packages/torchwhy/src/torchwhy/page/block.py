@@ -62,7 +62,14 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
         "arguments": [[column.label, len(column.events), len(column.texts)] for column in timeline.arguments],
         "parts": [[name, len(when)] for name, when in timeline.parts.items()],
         "counters": [
-            {"label": curve.label, "unit": curve.unit, "points": len(curve.times)} for curve in timeline.counters
+            {
+                "label": curve.label,
+                "unit": curve.unit,
+                "points": len(curve.times),
+                "divisor": curve.divisor,
+                "means": 0 if curve.means is None else len(curve.means),
+            }
+            for curve in timeline.counters
         ],
     }
     return packed(
@@ -77,6 +84,8 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
             "unusualKind": timeline.kind[unusual],
             "work": _steps(timeline.work),
             "launch": zigzag(_steps(timeline.launch)),
+            "backward": _steps(timeline.backward),
+            "forward": zigzag(_steps(timeline.forward)),
             "stretchGap": zigzag(_joined(_gaps(when) for when in stretches)),
             "stretchLength": _joined(when.lengths for when in stretches),
             "evidence": _joined(_steps(rows) for rows in evidence),
@@ -85,6 +94,9 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
             "pathEvent": zigzag(_steps(timeline.path.event)),
             "counterTime": zigzag(_joined(_steps(curve.times) for curve in timeline.counters)),
             "counterValue": zigzag(_joined(_steps(curve.values) for curve in timeline.counters)),
+            "counterMean": zigzag(
+                _joined(_steps(curve.means) for curve in timeline.counters if curve.means is not None)
+            ),
             "argumentEvent": _joined(_steps(column.events) for column in timeline.arguments),
             "argumentValue": _joined(column.values.astype(np.int64) for column in timeline.arguments),
             "argumentTexts": "\0".join(text for column in timeline.arguments for text in column.texts),

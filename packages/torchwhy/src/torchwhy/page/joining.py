@@ -55,6 +55,8 @@ def joined(sources: Sequence[Source]) -> Timeline:
         kind=np.concatenate([part.kind for part in parts]),
         launch=events("launch"),
         work=events("work"),
+        forward=events("forward"),
+        backward=events("backward"),
         arguments=tuple(
             replace(column, events=column.events + np.int32(first))
             for part, first in zip(parts, firsts, strict=True)

@@ -79,6 +79,7 @@ def without(timeline: Timeline, flags: Flags) -> Timeline:
 
     used = np.unique(timeline.name[kept])
     tied = kept[timeline.launch] & kept[timeline.work]
+    passes = kept[timeline.forward] & kept[timeline.backward]
     return replace(
         timeline,
         row_sizes=np.bincount(timeline.row[kept], minlength=len(timeline.row_sizes)),
@@ -91,6 +92,8 @@ def without(timeline: Timeline, flags: Flags) -> Timeline:
         kind=timeline.kind[kept],
         launch=place[timeline.launch[tied]],
         work=place[timeline.work[tied]],
+        forward=place[timeline.forward[passes]],
+        backward=place[timeline.backward[passes]],
         arguments=tuple(
             replace(column, events=moved(column.events), values=column.values[kept[column.events]])
             for column in timeline.arguments

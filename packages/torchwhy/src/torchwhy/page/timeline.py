@@ -13,6 +13,7 @@ from torchwhy.page.arguments import ArgumentColumn, argument_columns
 from torchwhy.page.counters import Counter, counters_of
 from torchwhy.page.path_runs import PathRuns, path_runs
 from torchwhy.page.rows import NO_ROW, drawn_rows
+from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.kernel_kinds import kinds_of_work
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
@@ -122,6 +123,8 @@ class Timeline:
         category: the kind of device work of each name, one of `trace.kinds()`; "" for what runs on the host.
         kind: a `Kind` of each event.
         launch, work: events tied by an id: the call, and what it put on a device; by `work`.
+        forward, backward: operators tied by a number: that of the forward pass, and the one of the backward pass that
+            it led to; by `backward`.
         arguments: what the trace keeps of them.
         window: what findings are about, (start, end).
         steps: the rounds of the program's loop.
@@ -143,6 +146,8 @@ class Timeline:
     kind: npt.NDArray[np.uint8]
     launch: Int32
     work: Int32
+    forward: Int32
+    backward: Int32
     arguments: tuple[ArgumentColumn, ...]
     window: tuple[int, int]
     steps: tuple[StepMark, ...]
@@ -183,8 +188,9 @@ def timeline_of(
     shortened = {safe(long)[:LONGEST_NAME]: safe(brief)[:LONGEST_NAME] for long, brief in short.items()}
     links = trace.links
     work, launch = position[links.work], position[links.launch]
-    tied = np.flatnonzero((work >= 0) & (launch >= 0))
-    tied = tied[np.argsort(work[tied], kind="stable")]
+    launch, work = _tied(launch, work)
+    passes = trace.derived(autograd)
+    forward, backward = _tied(position[passes.forward], position[passes.backward])
     window = trace.window
     return Timeline(
         bands=bands,
@@ -196,8 +202,10 @@ def timeline_of(
         short_names=tuple(found if (found := shortened.get(each, "")) != each else "" for each in names),
         category=_categories(trace, position, name, len(names)),
         kind=events.kind[rows],
-        launch=launch[tied],
-        work=work[tied],
+        launch=launch,
+        work=work,
+        forward=forward,
+        backward=backward,
         arguments=argument_columns(trace, rows),
         window=(window.start - base, window.end - base),
         steps=tuple(
@@ -219,6 +227,13 @@ def timeline_of(
         notes=_notes(trace, len(rows)),
         position=position[:-1],
     )
+
+
+def _tied(first: Int32, second: Int32) -> tuple[Int32, Int32]:
+    """The pairs of which both are drawn, by the second."""
+    there = np.flatnonzero((first >= 0) & (second >= 0))
+    there = there[np.argsort(second[there], kind="stable")]
+    return first[there], second[there]
 
 
 def _categories(trace: Trace, position: Int32, name: Int32, names: int) -> tuple[str, ...]:

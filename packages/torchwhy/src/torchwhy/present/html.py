@@ -233,7 +233,8 @@ def _bars(block: Bars, view: View) -> list[str]:
 def _bar(bar: Bar, view: View) -> str:
     width = max((bar.share or 0.0) * 160, 1)
     size = 'viewBox="0 0 160 12" width="160" height="12" preserveAspectRatio="none"'
-    drawn = f'<svg {size} aria-hidden="true"><rect width="{width:.1f}" height="12"/></svg>'
+    part = f'class="part-{escaped(bar.target.partition(":")[2])}" ' if bar.target.startswith("part:") else ""
+    drawn = f'<svg {size} aria-hidden="true"><rect {part}width="{width:.1f}" height="12"/></svg>'
     cells = "".join(f'<td class="number">{escaped(text)}</td>' for text in (bar.amount, bar.time, bar.spread))
     label = _button(bar.target, escaped(bar.label)) if view.linked and bar.target else escaped(bar.label)
     return (

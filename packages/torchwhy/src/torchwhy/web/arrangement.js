@@ -1,22 +1,26 @@
 // @ts-check
 // How the reader arranges the bands of a timeline: folded, hidden, pinned to the top, in which order, how high a row is.
 
+/** Curves after so many are folded at first. */
+const OPEN_CURVES = 8;
+
 /** Heights of a row, CSS pixels. From the tallest on, events have a second line with their duration. */
 export const ROW_HEIGHTS = Object.freeze({ low: 15, tall: 20, "two lines": 30 });
 
 export class Arrangement {
   /** @param {import("./timeline.js").Timeline} timeline */
-  constructor({ bands }) {
+  constructor({ bands, counters }) {
     const many = new Set(bands.map((band) => band.source)).size > 1;
     const shut = (/** @type {string} */ side) => side === "frames" || (many && side !== "device"); // of ranks their devices
+    const curves = counters.map((_, i) => bands.length + i); // counted on behind the bands, and arranged as they are
     /** Bands of which the heading alone is shown. */
-    this.folded = new Set(bands.flatMap((band, i) => (shut(band.side) ? [i] : [])));
+    this.folded = new Set([...bands.flatMap((band, i) => (shut(band.side) ? [i] : [])), ...curves.slice(OPEN_CURVES)]);
     this.usual = new Set(this.folded);
     /** @type {Set<number>} */
     this.hidden = new Set();
     /** @type {Set<number>} */
     this.pinned = new Set();
-    this.order = bands.map((_, i) => i);
+    this.order = [...bands.keys(), ...curves];
     /** Height of a row. @type {number} */
     this.row = ROW_HEIGHTS.low;
     /** Whether bands without an event that stands out are hidden, while any does. */
@@ -30,7 +34,7 @@ export class Arrangement {
    */
   shown({ bands, rowBegins }, lit) {
     const stands = (/** @type {number} */ i) => {
-      if (!this.onlyLit || !lit?.count) return true;
+      if (!this.onlyLit || !lit?.count || i >= bands.length) return true;
       const { firstRow, rows } = bands[i];
       return lit.before[rowBegins[firstRow + rows]] > lit.before[rowBegins[firstRow]];
     };

@@ -69,6 +69,7 @@ const LEVELS = 16;
  * @property {string} path
  * @property {string} selected
  * @property {string} mark
+ * @property {string} curve
  * @property {string} shade of what lies outside the window, and of every second step
  * @property {number} background a pixel
  */
@@ -85,6 +86,7 @@ const LIGHT = {
   path: "#c2185b",
   selected: "#000",
   mark: "#1c7a3d",
+  curve: "#4d6f94",
   shade: "rgba(90,100,110,.10)",
   background: pixel([255, 255, 255]),
 };
@@ -101,6 +103,7 @@ const DARK = {
   path: "#ff6f9f",
   selected: "#fff",
   mark: "#63d08a",
+  curve: "#86a9cf",
   shade: "rgba(160,170,180,.10)",
   background: pixel([0x14, 0x17, 0x1a]),
 };

@@ -3,6 +3,7 @@
 
 import { checkbox, element } from "./dom.js";
 import { stored, store } from "./storage.js";
+import { Views } from "./views.js";
 import { above, firstInView, neighbour } from "./walk.js";
 
 const OFF = "torchwhy-keys-off";
@@ -21,14 +22,17 @@ export function followKeys(stages, searches, shown) {
     stage.element.addEventListener("focusin", () => (active = stage));
     stage.element.addEventListener("pointerenter", () => (active = stage));
   }
+  const views = new Map(stages.map((stage) => [stage, new Views(stage)]));
   const go = (/** @type {number} */ event) => event >= 0 && active.visit(event);
   /** @type {Key[]} */
   const anywhere = [
-    ["KeyW", "W", "zoom in", () => active.zoom(1 / 1.25)],
-    ["KeyS", "S", "zoom out", () => active.zoom(1.25)],
+    ["KeyW", "W", "zoom in, at the pointer", () => active.zoom(1 / 1.25, pointerShare(active))],
+    ["KeyS", "S", "zoom out", () => active.zoom(1.25, pointerShare(active))],
     ["KeyA", "A", "move to the left", () => active.pan(-0.12)],
     ["KeyD", "D", "move to the right", () => active.pan(0.12)],
     ["KeyF", "F", "fit what is measured, or the selected event, or the window", () => active.fit()],
+    ["KeyZ", "Z", "back to the view before", () => views.get(active)?.back()],
+    ["KeyX", "X", "forward again", () => views.get(active)?.forward()],
     ["KeyR", "R", "measure the selected event, or the part in view", () => active.measure(measurable(active))],
     ["KeyM", "M", "mark the moment at the pointer, or where the selected event begins", () => active.marks.add(markable(active))],
     ["Slash", "/", "search", () => searches.get(active)?.input.focus()],
@@ -36,8 +40,8 @@ export function followKeys(stages, searches, shown) {
     ["Comma", ",", "previous one found", () => active.next(-1)],
     ["KeyN", "N", "next finding", () => shown.finding(1)],
     ["KeyP", "P", "previous finding", () => shown.finding(-1)],
-    ["BracketLeft", "[", "to the call that launched the selected work", () => go(active.timeline.launchOf(active.selected))],
-    ["BracketRight", "]", "to the work that the selected call launched", () => go(active.timeline.worksOf(active.selected)[0] ?? -1)],
+    ["BracketLeft", "[", "to what the arrow comes from: the launch of work, the forward of a backward operator", () => go(cameFrom(active))],
+    ["BracketRight", "]", "to where the arrow leads: the work of a launch, the backward of an operator", () => go(leadsTo(active))],
     ["Escape", "Esc", "show and measure nothing", () => {
       for (const search of searches.values()) search.set("");
       shown.clear();
@@ -70,6 +74,22 @@ export function followKeys(stages, searches, shown) {
   });
 }
 
+/** Where the pointer is in the view, 0 to 1; else the middle. @param {import("./stage.js").Stage} stage */
+function pointerShare({ cursor, seen: { t0, t1 } }) {
+  return cursor !== null && cursor >= t0 && cursor <= t1 ? (cursor - t0) / (t1 - t0) : 0.5;
+}
+
+/** @param {import("./stage.js").Stage} stage */
+function cameFrom({ timeline, selected }) {
+  const launch = timeline.launchOf(selected);
+  return launch >= 0 ? launch : timeline.forwardOf(selected);
+}
+
+/** @param {import("./stage.js").Stage} stage */
+function leadsTo({ timeline, selected }) {
+  return timeline.worksOf(selected)[0] ?? timeline.backwardsOf(selected)[0] ?? -1;
+}
+
 /** @param {import("./stage.js").Stage} stage */
 function markable({ timeline, selected, cursor, seen }) {
   return cursor ?? (selected >= 0 ? timeline.start[selected] : (seen.t0 + seen.t1) / 2);
@@ -91,10 +111,11 @@ function sheetOf(anywhere, inTheView, off, changed) {
     element("dl", {}, ...keys.flatMap(([, key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]));
   const mouse = [
     ["drag", "measure a stretch of time"],
-    ["Shift and drag", "move the view"],
+    ["Shift or the middle button, and drag", "move the view"],
     ["wheel", "scroll the rows"],
-    ["Ctrl and wheel", "zoom"],
-    ["Shift and wheel", "move to the side"],
+    ["Ctrl and wheel, or a pinch", "zoom at the pointer"],
+    ["Shift and wheel, or two fingers to the side", "move to the side"],
+    ["pointer on a counter", "its value, its last change, how long it holds"],
     ["click on a heading", "fold or unfold its rows; buttons beside it pin, hide and move them"],
     ["double click", "fit the event"],
     ["strip above", "drag the view, or one of its edges"],

@@ -1,6 +1,8 @@
 // @ts-check
 // Where each band, row and curve stands, in pixels: pinned bands stay at the top, all others scroll below them.
 
+import { headingOfCurve } from "./curves.js";
+
 /** Height of the ruler with the steps' names, above the rows. */
 export const RULER = 34;
 export const HEADING = 18;
@@ -12,13 +14,13 @@ export const HEADING_FONT = "600 11px system-ui, sans-serif";
  * `top` is counted from the first of the pinned bands, or from the first of all others.
  * @typedef {{band: number, top: number, height: number, folded: boolean, pinned: boolean}} PlacedBand
  */
-/** @typedef {{counter: number, top: number, height: number}} PlacedCounter */
+/** A curve; as `band` it is counted on behind the bands. @typedef {PlacedBand & {counter: number}} PlacedCounter */
 
 /**
  * @typedef {object} Layout
  * @property {PlacedBand[]} bands that are shown, from the top
- * @property {(PlacedBand | undefined)[]} of each band; none where it is hidden
- * @property {PlacedCounter[]} counters
+ * @property {(PlacedBand | undefined)[]} of each band and curve; none where it is hidden
+ * @property {PlacedCounter[]} counters that are shown, from the top
  * @property {number} row height of a row
  * @property {number} pane height of the pinned bands together
  * @property {number} height of all others together
@@ -33,22 +35,19 @@ export const HEADING_FONT = "600 11px system-ui, sans-serif";
 export function layoutOf(timeline, arrangement, lit = null) {
   const { row } = arrangement;
   /** @type {Layout} */
-  const layout = { bands: [], of: Array(timeline.bands.length), counters: [], row, pane: 0, height: 0 };
+  const layout = { bands: [], of: Array(timeline.bands.length + timeline.counters.length), counters: [], row, pane: 0, height: 0 };
   for (const band of arrangement.shown(timeline, lit)) {
     const pinned = arrangement.pinned.has(band);
     const folded = arrangement.folded.has(band);
-    const height = HEADING + (folded ? 0 : timeline.bands[band].rows * row);
+    const counter = band - timeline.bands.length;
+    const height = HEADING + (folded ? 0 : counter >= 0 ? CURVE : timeline.bands[band].rows * row);
     const placed = { band, top: pinned ? layout.pane : layout.height, height, folded, pinned };
-    layout.bands.push(placed);
+    if (counter >= 0) layout.counters.push({ ...placed, counter });
+    else layout.bands.push(placed);
     layout.of[band] = placed;
     if (pinned) layout.pane += height + GAP;
     else layout.height += height + GAP;
   }
-  layout.counters = timeline.counters.map((_, counter) => {
-    const placed = { counter, top: layout.height, height: HEADING + CURVE };
-    layout.height += placed.height + GAP;
-    return placed;
-  });
   return layout;
 }
 
@@ -94,7 +93,9 @@ export function visible(layout, placed, seen, height) {
   });
 }
 
-/** What the heading of a band says. @param {import("./timeline.js").Timeline} timeline @param {PlacedBand} placed */
+/** What the heading of a band or a curve says. @param {import("./timeline.js").Timeline} timeline @param {PlacedBand} placed */
 export function headingOf(timeline, { band, folded }) {
+  const counter = band - timeline.bands.length;
+  if (counter >= 0) return `${folded ? "▸" : "▾"} ${headingOfCurve(timeline.counters[counter])}`;
   return `${folded ? "▸" : "▾"} ${timeline.bandLabel(band)} (${timeline.bands[band].events.toLocaleString("en")})`;
 }

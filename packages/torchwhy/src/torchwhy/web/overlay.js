@@ -1,12 +1,15 @@
 // @ts-check
 // What is drawn over the rows: names, headings, the ruler, stretches, arrows, the critical path, curves.
 
-import { duration, sizeText } from "./amounts.js";
-import { CURVE, HEADING, HEADING_FONT, RULER, headingOf, placeInView, rowInView, visible } from "./layout.js";
+import { duration } from "./amounts.js";
+import { drawCurves, drawValues } from "./curve_drawing.js";
+import { HEADING, HEADING_FONT, RULER, headingOf, placeInView, rowInView, visible } from "./layout.js";
 import { exactly, ticks } from "./ruler.js";
 import { lowerBound } from "./sorted.js";
 
 const MOST_ARROWS = 2000;
+/** Arrows whose ends are named. */
+const MOST_NAMED = 6;
 const EVENTS = "11px system-ui, sans-serif";
 /** Height of a line of text on an event. */
 const TEXT_LINE = 14;
@@ -70,13 +73,14 @@ export class Overlay {
     this.within(pane, height, () => {
       this.drawLabels(labels.filter((label) => !label.pinned));
       if (shown.stretches) this.drawStretches(shown.stretches);
-      this.drawCounters();
+      drawCurves(this, false);
       this.drawHeadings(false);
       if (shown.path) this.drawPath();
     });
     this.within(RULER, pane, () => {
       this.drawLabels(labels.filter((label) => label.pinned));
       if (shown.stretches) this.drawStretches(shown.stretches);
+      drawCurves(this, true);
       this.drawHeadings(true);
       context.fillStyle = this.look.dim;
       context.fillRect(0, pane - 3, width, 1);
@@ -85,6 +89,7 @@ export class Overlay {
       this.drawArrows(shown.arrows);
       this.drawArrows(shown.hinted);
       if (shown.selected >= 0) this.drawSelected(shown.selected);
+      if (shown.arrows.length <= MOST_NAMED) this.drawEnds(shown.arrows, shown.selected);
     });
     this.drawRuler();
     if (shown.range) this.drawRange(shown.range);
@@ -137,16 +142,12 @@ export class Overlay {
 
   /** A line over all rows, with the time, and the values of the curves. @param {number} time */
   drawCursor(time) {
-    const { context, look, timeline, layout, seen, height } = this;
+    const { context, look, seen, height } = this;
     const x = Math.round(this.x(time));
     context.fillStyle = look.dim;
     context.fillRect(x, RULER, 1, height - RULER);
     this.drawBox(exactly(time, seen.t1 - seen.t0), x, RULER - 8);
-    for (const placed of visible(layout, layout.counters, seen, height - RULER)) {
-      const curve = timeline.counters[placed.counter];
-      const point = lowerBound(curve.times, 0, curve.times.length, time + 1) - 1;
-      if (point >= 0) this.drawBox(amount(curve.values[point], curve.unit), x, this.y(placed) + HEADING + 8);
-    }
+    drawValues(this, time);
   }
 
   /** A text in a box around a place, within the view. @param {string} text @param {number} x @param {number} y */
@@ -195,12 +196,8 @@ export class Overlay {
   drawHeadings(pinned) {
     const { context, timeline, layout, look, seen } = this;
     context.font = HEADING_FONT;
-    for (const placed of visible(layout, layout.bands, seen, this.height - RULER)) {
+    for (const placed of visible(layout, [...layout.bands, ...layout.counters], seen, this.height - RULER)) {
       if (placed.pinned === pinned) this.heading(headingOf(timeline, placed), this.y(placed));
-    }
-    for (const placed of pinned ? [] : visible(layout, layout.counters, seen, this.height - RULER)) {
-      const curve = timeline.counters[placed.counter];
-      this.heading(`${curve.label}, at most ${amount(curve.highest, curve.unit)}`, this.y(placed));
     }
     context.fillStyle = look.text;
   }
@@ -239,36 +236,6 @@ export class Overlay {
     }
   }
 
-  drawCounters() {
-    const { context, colours, layout, timeline, seen } = this;
-    for (const placed of visible(layout, layout.counters, seen, this.height - RULER)) {
-      const curve = timeline.counters[placed.counter];
-      const bottom = this.y(placed) + placed.height;
-      const scale = curve.highest ? CURVE / curve.highest : 0;
-      context.fillStyle = colours.css(1);
-      context.globalAlpha = 0.75;
-      let i = Math.max(0, lowerBound(curve.times, 0, curve.times.length, seen.t0) - 1);
-      let right = Math.max(-1, this.x(curve.times[i]));
-      context.beginPath();
-      context.moveTo(right, bottom);
-      for (; i < curve.times.length && curve.times[i] < seen.t1; i++) {
-        const y = bottom - Math.max(0, curve.values[i] * scale);
-        context.lineTo(Math.max(right, this.x(curve.times[i])), y);
-        right = i + 1 < curve.times.length ? Math.min(this.width + 1, this.x(curve.times[i + 1])) : this.width + 1;
-        context.lineTo(right, y);
-      }
-      context.lineTo(right, bottom);
-      context.fill();
-      context.globalAlpha = 1;
-      const peak = curve.values.indexOf(curve.highest);
-      const x = this.x(curve.times[peak]);
-      if (!(x >= 0 && x <= this.width)) continue;
-      context.fillStyle = this.look.path; // where it is highest
-      context.fillRect(x - 3, bottom - CURVE, 7, 2);
-      context.fillRect(x, bottom - CURVE, 1, 6);
-    }
-  }
-
   drawPath() {
     const { context, look, timeline, seen } = this;
     const { start, end, event } = timeline.path;
@@ -297,10 +264,31 @@ export class Overlay {
     return placed ? this.y(placed) + HEADING - 1 : NaN;
   }
 
-  /** The middle of an event's row; NaN where it is folded or hidden. @param {number} event */
+  /** The middle of an event's row, or of its band's heading where that is folded; NaN where it is hidden. @param {number} event */
   middleOfRow(event) {
     const { timeline, layout, seen } = this;
-    return Math.round(rowInView(timeline, layout, timeline.rowOf(event), seen)) + layout.row / 2;
+    const middle = Math.round(rowInView(timeline, layout, timeline.rowOf(event), seen)) + layout.row / 2;
+    return Number.isNaN(middle) ? this.middleOfBand(event) - HEADING / 2 : middle;
+  }
+
+  /**
+   * Name what the arrows of the selected event lead to and come from; of what is out of view also how far away it is.
+   * @param {[number, number][]} arrows
+   * @param {number} selected
+   */
+  drawEnds(arrows, selected) {
+    const { timeline, width, height, layout } = this;
+    for (const [first, last] of arrows) {
+      if (selected !== first && selected !== last) continue;
+      const other = selected === first ? last : first;
+      const x = this.x(timeline.start[other]);
+      const y = this.middleOfRow(other) - layout.row / 2 - 8;
+      if (Number.isNaN(y)) continue;
+      const away = duration(Math.abs(timeline.start[other] - timeline.start[selected]));
+      const name = timeline.label(other).slice(0, 60);
+      const text = x < 0 ? `‹ ${name}, ${away} before` : x > width ? `${name}, ${away} later ›` : name;
+      this.drawBox(text, Math.min(Math.max(x, 0), width), Math.min(Math.max(y, RULER + 8), height - 9));
+    }
   }
 
   /** @param {[number, number][]} arrows */
@@ -336,7 +324,7 @@ export class Overlay {
     const { context, look, timeline, layout } = this;
     const middle = this.middleOfRow(event);
     const placed = layout.of[timeline.bandOf(timeline.rowOf(event))];
-    if (Number.isNaN(middle) || (!placed?.pinned && middle < RULER + layout.pane)) return;
+    if (!placed || placed.folded || (!placed.pinned && middle < RULER + layout.pane)) return;
     const height = layout.row;
     const left = Math.max(-4, this.x(timeline.start[event]));
     const right = Math.min(this.width + 4, Math.max(this.x(timeline.end[event]), left + 2));
@@ -372,9 +360,4 @@ export class Overlay {
     context.fillStyle = look.line;
     context.fillRect(0, RULER - 1, width, 1);
   }
-}
-
-/** @param {number} value @param {string} unit */
-function amount(value, unit) {
-  return unit === "B" ? sizeText(value) : value.toLocaleString("en");
 }

@@ -1,7 +1,8 @@
 // @ts-check
-// Mouse and touch: a drag measures a stretch of time (with Shift it moves the view), the wheel scrolls and zooms, a click
+// Mouse and touch: a drag measures a stretch of time (with Shift or the middle button it moves the view), the wheel scrolls and zooms, a click
 // selects, the event under the pointer says its name. On a touch screen one finger moves along, two zoom and scroll.
 
+import { glanceAtCurve } from "./curves.js";
 import { RULER } from "./layout.js";
 import { followHeading } from "./rowlist.js";
 import { glance } from "./selection.js";
@@ -15,7 +16,7 @@ export function followPointer(stage) {
   const { view, tip } = stage;
   /** Fingers and the mouse, where they are now. @type {Map<number, Point>} */
   const down = new Map();
-  /** Where the gesture began. @type {{at: Point, distance: number, t0: number, t1: number, top: number, moved: boolean} | null} */
+  /** Where the gesture began. @type {{at: Point, distance: number, t0: number, t1: number, top: number, moved: boolean, pans: boolean} | null} */
   let begun = null;
 
   view.addEventListener(
@@ -31,7 +32,7 @@ export function followPointer(stage) {
     { passive: false },
   );
 
-  const begin = () => {
+  const begin = (pans = false) => {
     const points = [...down.values()];
     begun = points.length
       ? {
@@ -41,16 +42,17 @@ export function followPointer(stage) {
           t1: stage.seen.t1,
           top: stage.seen.y,
           moved: begun?.moved ?? false,
+          pans: begun?.pans ?? pans,
         }
       : null;
   };
 
   view.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
+    if (event.button > 1) return;
     down.set(event.pointerId, pointOf(event, view));
     view.setPointerCapture(event.pointerId);
     if (down.size === 1) begun = null;
-    begin();
+    begin(event.button === 1 || event.shiftKey);
   });
 
   view.addEventListener("pointermove", (event) => {
@@ -74,7 +76,7 @@ export function followPointer(stage) {
       const start = timeOf(begun.at.x) - (at.x / stage.width) * length;
       stage.look(start, start + length);
       stage.scrollTo(begun.top + begun.at.y - at.y);
-    } else if (event.pointerType === "mouse" && !event.shiftKey) {
+    } else if (event.pointerType === "mouse" && !begun.pans) {
       const ends = [timeOf(begun.at.x), timeOf(at.x)].sort((a, b) => a - b);
       stage.measure([ends[0], ends[1]]);
     } else {
@@ -91,13 +93,13 @@ export function followPointer(stage) {
     stage.request();
     followHeading(stage, still && event.pointerType === "mouse" ? stage.headingUnder(here.y) : -1);
     const under = still ? stage.eventUnder(here.x, here.y) : -1;
-    tip.hidden = under < 0;
+    const curve = still && under < 0 ? stage.curveUnder(here.y) : null;
+    tip.hidden = under < 0 && !curve;
     stage.point(under);
-    if (under < 0) return;
-    if (tip.dataset.of !== String(under)) {
-      tip.dataset.of = String(under);
-      tip.textContent = glance(stage.timeline, under);
-    }
+    if (tip.hidden) return;
+    if (curve) tip.textContent = glanceAtCurve(curve, stage.timeAt(here.x));
+    else if (tip.dataset.of !== String(under)) tip.textContent = glance(stage.timeline, under);
+    tip.dataset.of = String(under);
     tip.style.left = `${Math.max(0, Math.min(here.x + 12, stage.width - tip.offsetWidth - 4))}px`;
     tip.style.top = `${Math.max(0, Math.min(here.y + 16, stage.height - tip.offsetHeight - 4))}px`;
   };
@@ -105,7 +107,7 @@ export function followPointer(stage) {
   view.addEventListener("pointerup", (event) => {
     const here = pointOf(event, view);
     down.delete(event.pointerId);
-    if (begun && !begun.moved && !down.size) click(here);
+    if (begun && !begun.moved && !down.size && event.button === 0) click(here);
     begin();
   });
 
@@ -119,6 +121,8 @@ export function followPointer(stage) {
     else stage.select(stage.eventUnder(here.x, here.y));
   };
 
+  // The middle button scrolls the page in some browsers.
+  view.addEventListener("mousedown", (event) => event.button === 1 && event.preventDefault());
   view.addEventListener("pointercancel", (event) => {
     down.delete(event.pointerId);
     begin();

@@ -3,11 +3,13 @@
 
 import { counted, duration, percent } from "./amounts.js";
 import { copied, download } from "./clipboard.js";
+import { amountText, measuredCurve } from "./curves.js";
 import { button, element } from "./dom.js";
 import { traceOf } from "./excerpt.js";
 import { flameOf } from "./flame.js";
 import { measured } from "./measure.js";
-import { hasModules, modulesOf } from "./modules.js";
+import { modulesOf } from "./module_table.js";
+import { hasModules } from "./modules.js";
 
 const MOST = 8;
 
@@ -46,6 +48,7 @@ export function describeRange(stage) {
     tools,
     busyTable(stage, found),
     ...shareTables(stage, found),
+    ...curveTable(timeline, range),
   ];
 }
 
@@ -75,6 +78,21 @@ function shareTables(stage, found) {
     });
     const rest = shares.length > MOST ? [`and ${counted(shares.length - MOST, "more name")}`, "", "", ""] : null;
     return table([title, "time", "", "calls"], rest ? [...rows, rest] : rows);
+  });
+}
+
+/** What the curves are within a stretch. @param {Stage["timeline"]} timeline @param {[number, number]} range */
+function curveTable(timeline, range) {
+  const rows = curvesWithin(timeline, range);
+  return rows.length ? [table(["counter", "least", "mean", "most"], rows)] : [];
+}
+
+/** @param {Stage["timeline"]} timeline @param {[number, number]} range */
+function curvesWithin({ counters }, range) {
+  return counters.flatMap((curve) => {
+    const found = measuredCurve(curve, range);
+    if (!found) return [];
+    return [[curve.label, ...[found.least, found.mean, found.most].map((value) => amountText(value, curve.unit))]];
   });
 }
 
@@ -118,6 +136,9 @@ function markdown({ timeline }, range, found) {
       lines.push(`| \`${cell(text.slice(0, 120))}\` | ${duration(time)} | ${percent(time / found.length)} | ${calls} |`);
     }
   }
+  const curves = curvesWithin(timeline, range);
+  if (curves.length) lines.push("", "| counter | least | mean | most |", "|---|---|---|---|");
+  for (const cells of curves) lines.push(`| ${cells.map(cell).join(" | ")} |`);
   return lines.join("\n");
 }
 

@@ -50,7 +50,7 @@ export function followHeading(stage, band) {
 export function rowList(stage) {
   const list = element("ul");
   const filter = element("input", { type: "search", placeholder: "Filter", "aria-label": "Show the rows with this text" });
-  const { bands } = stage.timeline;
+  const { order } = stage.arrangement;
   const fill = () => {
     const wanted = filter.value.toLowerCase();
     const places = stage.arrangement.places().filter((band) => stage.timeline.bandLabel(band).toLowerCase().includes(wanted));
@@ -64,11 +64,11 @@ export function rowList(stage) {
   const tools = element(
     "p",
     { class: "card-tools" },
-    all("fold all", ({ folded }) => bands.forEach((_, band) => folded.add(band))),
+    all("fold all", ({ folded }) => order.forEach((band) => folded.add(band))),
     all("unfold all", ({ folded }) => folded.clear()),
     all("as it was", (arrangement) => arrangement.read(() => [])),
     only,
-    ...(bands.length < MANY ? [] : [filter]),
+    ...(order.length < MANY ? [] : [filter]),
   );
   const summary = element("summary", {}, "rows");
   const made = element("details", { class: "rows" }, summary, element("div", {}, tools, list));

@@ -3,7 +3,7 @@
 
 import { counted } from "./amounts.js";
 import { button, element } from "./dom.js";
-import { emphasisOfNames } from "./raster.js";
+import { emphasis, emphasisOfNames } from "./raster.js";
 import { KIND_PLURALS } from "./timeline.js";
 
 /**
@@ -25,6 +25,34 @@ export function matcher(text) {
   }
 }
 
+/** What is wrong with a regular expression between slashes, in the words of the browser. @param {string} text */
+function faultOf(text) {
+  try {
+    new RegExp(text.slice(1, -1), "i");
+    return "";
+  } catch (error) {
+    return String(/** @type {Error} */ (error).message).split(": ").at(-1) ?? "";
+  }
+}
+
+/**
+ * The events with an argument that matches, where the search names one: "shapes: 64, 3", "grid: 128".
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {string} text
+ * @returns {Uint8Array | null} 1 for each that has it; null where no argument is named
+ */
+export function eventsTold(timeline, text) {
+  const [, label, wanted] = /^([a-z][^:]*):\s*(\S.*)$/i.exec(text) ?? [];
+  const column = timeline.arguments.find((one) => one.label === label?.toLowerCase());
+  const bare = (/** @type {string} */ one) => one.replaceAll(" ", ""); // files write lists with and without
+  const matches = column && matcher(bare(wanted));
+  if (!column || !matches) return null;
+  const found = new Uint8Array(timeline.count);
+  const chosen = column.texts.map((one) => matches(bare(one)));
+  column.events.forEach((event, i) => (found[event] = Number(chosen[column.values[i]])));
+  return found;
+}
+
 export class Search {
   /** @param {import("./stage.js").Stage} stage */
   constructor(stage) {
@@ -32,7 +60,7 @@ export class Search {
     this.input = element("input", {
       type: "search",
       placeholder: "Search, or /regular expression/",
-      "aria-label": "Search names, or a regular expression between slashes",
+      "aria-label": "Search names, or a regular expression between slashes, or an argument as in shapes: 64, 3",
     });
     this.kind = element("select", { "aria-label": "Kind of events" }, element("option", { value: "" }, "all kinds"));
     const kinds = new Set(stage.timeline.kind);
@@ -73,15 +101,21 @@ export class Search {
     const matches = matcher(text);
     this.input.setAttribute("aria-invalid", String(!matches));
     if (!matches) {
-      this.count.textContent = "not a regular expression";
+      this.count.textContent = `no regular expression: ${faultOf(text)}`;
       return;
     }
     if (!this.isOn()) return stage.emphasise(null);
+    const told = eventsTold(timeline, text);
+    const kind = Number(this.kind.value);
+    if (told) {
+      this.names = new Set(timeline.name.filter((_, i) => told[i])).size;
+      return stage.light(emphasis(timeline.count, (i) => told[i] === 1 && (!kind || timeline.kind[i] === kind)));
+    }
     const found = Uint8Array.from(timeline.names, (name, i) =>
       Number(matches(name) || (timeline.shortNames[i] !== "" && matches(timeline.shortNames[i]))),
     );
     this.names = found.reduce((sum, one) => sum + one, 0);
-    stage.light(emphasisOfNames(timeline, found, Number(this.kind.value)));
+    stage.light(emphasisOfNames(timeline, found, kind));
   }
 
   /** Whether there is anything to find. */

@@ -133,6 +133,10 @@ function describe(stage, event) {
     const more = works.length > MOST_WORK ? ` and ${works.length - MOST_WORK} more` : "";
     add("launches", ...works.slice(0, MOST_WORK).flatMap((work) => [link(work), " "]), more);
   }
+  const forward = timeline.forwardOf(event);
+  if (forward >= 0) add("backward of", link(forward));
+  const backwards = timeline.backwardsOf(event);
+  if (backwards.length) add("backward is", ...backwards.slice(0, MOST_WORK).flatMap((one) => [link(one), " "]));
   const calls = band.side === "frames" ? [] : timeline.around(event, band);
   if (calls.length) add("inside", ...calls.flatMap((call) => [link(call), " "]));
   const caller = launch >= 0 ? launch : event;

@@ -250,6 +250,10 @@ export class Stage {
         call < this.timeline.rowBegins[band.firstRow + band.rows];
       if (this.allArrows || inside || work[i] === selected) this.arrows.push([call, work[i]]);
     }
+    if (selected < 0) return;
+    const forward = this.timeline.forwardOf(selected);
+    if (forward >= 0) this.arrows.push([forward, selected]);
+    for (const backward of this.timeline.backwardsOf(selected)) this.arrows.push([selected, backward]);
   }
 
   /** Draw the arrows of the event under the pointer; -1 for none. @param {number} event */
@@ -298,11 +302,11 @@ export class Stage {
     return this.placed.place;
   }
 
-  /** The band at a place of the view, and how far below its top that is. @param {number} y */
+  /** The band or curve at a place of the view, and how far below its top that is. @param {number} y */
   bandUnder(y) {
     const { layout, seen } = this;
     const pinned = y < RULER + layout.pane;
-    for (const placed of y < RULER ? [] : layout.bands) {
+    for (const placed of y < RULER ? [] : [...layout.bands, ...layout.counters]) {
       const below = y - placeInView(layout, placed, seen);
       if (placed.pinned === pinned && below >= 0 && below < placed.height) return { placed, below };
     }
@@ -313,7 +317,7 @@ export class Stage {
   eventUnder(x, y) {
     const { timeline, seen } = this;
     const found = this.bandUnder(y);
-    if (!found || found.below < HEADING) return -1;
+    if (!found || found.below < HEADING || found.placed.band >= timeline.bands.length) return -1;
     const row = timeline.bands[found.placed.band].firstRow + Math.floor((found.below - HEADING) / this.layout.row);
     const time = this.timeAt(x);
     const exact = timeline.eventAt(row, time);
@@ -323,7 +327,13 @@ export class Stage {
     return near >= 0 ? near : timeline.eventAt(row, time - slack);
   }
 
-  /** The band whose heading is at a place of the view, or -1. @param {number} y */
+  /** The curve at a place of the view, or null. @param {number} y */
+  curveUnder(y) {
+    const found = this.bandUnder(y);
+    return (found && this.timeline.counters[found.placed.band - this.timeline.bands.length]) ?? null;
+  }
+
+  /** The band or curve whose heading is at a place of the view, or -1. @param {number} y */
   headingUnder(y) {
     const found = this.bandUnder(y);
     return found && found.below < HEADING ? found.placed.band : -1;

@@ -2,6 +2,7 @@
 // The events of a timeline as columns, row by row, and what stands beside them: the inverse of page/block.py.
 
 import { addUp, addUpSigned, signed } from "./block.js";
+import { readCounters } from "./curves.js";
 import { lowerBound } from "./sorted.js";
 
 /**
@@ -20,8 +21,6 @@ import { lowerBound } from "./sorted.js";
  * What a finding points at, and what its fix can save at most, nanoseconds; 0 where there is nothing to fix.
  * @typedef {{title: string, stake: number, stretches: Stretches, evidence: Uint32Array[]}} Finding
  */
-
-/** @typedef {{label: string, unit: string, times: Float64Array, values: Float64Array, highest: number}} Counter */
 
 /** What a kind is called, by its number. */
 export const KIND_NAMES = Object.freeze({
@@ -81,6 +80,9 @@ export class Timeline {
     this.kind = kindsOf(block, this.name);
     this.work = addUp(block.column("work", Uint32Array));
     this.launch = addUpSigned(block.column("launch", Float64Array));
+    /** Operators of the backward pass, and those of the forward pass that led to them. */
+    this.backward = addUp(block.column("backward", Uint32Array));
+    this.forward = addUpSigned(block.column("forward", Float64Array));
     /** @type {Step[]} */
     this.steps = header.steps.map(
       (/** @type {[string, number, number, number]} */ [name, start, end, deviceEnd]) => ({ name, start, end, deviceEnd }),
@@ -104,8 +106,9 @@ export class Timeline {
     return this.shortNames[this.name[event]] || this.names[this.name[event]];
   }
 
-  /** What a band is called in full. @param {number} number */
+  /** What a band is called in full, or a curve: those are counted on behind the bands. @param {number} number */
   bandLabel(number) {
+    if (number >= this.bands.length) return this.counters[number - this.bands.length].label;
     const band = this.bands[number];
     const what = { frames: "Python frames of ", labels: "annotations on " }[band.side] ?? "";
     return `${band.source ? `${band.source}, ` : ""}${what}${band.label}`;
@@ -185,6 +188,19 @@ export class Timeline {
       const i = lowerBound(events, 0, events.length, event);
       return events[i] === event ? [/** @type {[string, string]} */ ([label, texts[values[i]]])] : [];
     });
+  }
+
+  /** The operator of the forward pass that led to one of the backward pass, or -1. @param {number} event */
+  forwardOf(event) {
+    const i = lowerBound(this.backward, 0, this.backward.length, event);
+    return this.backward[i] === event ? this.forward[i] : -1;
+  }
+
+  /** What an operator of the forward pass led to in the backward pass. @param {number} event */
+  backwardsOf(event) {
+    const found = [];
+    for (let i = 0; i < this.forward.length; i++) if (this.forward[i] === event) found.push(this.backward[i]);
+    return found;
   }
 
   /** The call that put an event on the device, or -1. @param {number} event */
@@ -312,22 +328,4 @@ function readArguments(block) {
 function readPath(block) {
   const when = fromGaps(signed(block.column("pathGap", Float64Array)), block.column("pathLength", Float64Array));
   return { ...when, event: addUpSigned(block.column("pathEvent", Float64Array)) };
-}
-
-/**
- * @param {import("./block.js").Block} block
- * @returns {Counter[]}
- */
-function readCounters(block) {
-  const times = signed(block.column("counterTime", Float64Array));
-  const values = signed(block.column("counterValue", Float64Array));
-  let first = 0;
-  return block.header.counters.map((/** @type {{label: string, unit: string, points: number}} */ one) => {
-    const last = first + one.points;
-    const found = { ...one, times: addUp(times.subarray(first, last)), values: addUp(values.subarray(first, last)) };
-    first = last;
-    let highest = 0;
-    for (const value of found.values) highest = Math.max(highest, value);
-    return { ...found, highest };
-  });
 }

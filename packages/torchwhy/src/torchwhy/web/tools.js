@@ -38,7 +38,7 @@ export function addTools(stage) {
     stage.path = checked;
     stage.request();
   });
-  stage.tools.append(zoom, full, colours, rows, ...(timeline.bands.length > 1 ? [rowList(stage)] : []));
+  stage.tools.append(zoom, full, colours, rows, ...(stage.arrangement.order.length > 1 ? [rowList(stage)] : []));
   if (frames.length) stage.tools.append(framesBox);
   if (timeline.work.length) stage.tools.append(launches);
   if (timeline.path.start.length) stage.tools.append(path);
