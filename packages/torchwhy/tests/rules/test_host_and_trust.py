@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.rules import (
     case_batches,
+    case_host_bound,
     case_launches,
     case_optimizer,
     case_steps,
@@ -47,6 +48,14 @@ def test_waits_are_counted_with_their_like():
         ("host", 2),
         ("program", 3),
     ], "after the last one nothing is launched any more"
+
+
+def test_the_phase_of_training_in_which_the_device_waits_is_named():
+    finding = one(case_host_bound.training(forward_every_us=40), "overhead-bound")
+    assert "all of it in the forward pass" in finding.title
+    assert "foreach" not in finding.fix, "the device has work while the optimizer runs"
+    gaps = 4 * 29 * (40 - 5)
+    assert finding.stretches.total / 1000 == pytest.approx(gaps, rel=0.1)
 
 
 @pytest.mark.parametrize(("name", "slug"), [("aten::mm", "cpu-hotspot"), ("aten::copy_", "cpu-copies")])
