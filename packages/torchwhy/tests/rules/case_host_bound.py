@@ -48,7 +48,7 @@ def short_kernels_that_wait_in_the_queue():
 
 
 def training(forward_every_us, kernel_us=5):
-    """Four steps: a forward pass of short kernels, then a backward pass and an optimizer that run ahead of the device."""
+    """Four steps: a forward pass of short kernels, then a backward pass and an optimizer ahead of the device."""
     story = Story()
     free = 0
     for at in story.steps(4, 4000):

@@ -14,6 +14,7 @@ from torchwhy.analysis.names import PartName, VerdictKind
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.host_activity import batch_waits, compiling
 from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING
 from torchwhy.trace.meaning.kinds import Kind
@@ -22,7 +23,7 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import Groups
 from torchwhy.wording import duration, percent
 
-__all__ = ["processor_verdict", "set_up", "unrecorded"]
+__all__ = ["processor_verdict", "set_up", "short_operators", "unrecorded"]
 
 _SHORT_NS: Final = 10_000
 """An operator whose own time is less, usually, is mostly the cost of calling it."""
@@ -132,7 +133,7 @@ def _shares(trace: Trace, parts: Breakdown) -> _Shares:
     length = max(1000 * parts.window_us, 1)
     loose = min(_loose(trace) / length, parts.share(PartName.OPTIMIZER))
     running = parts.share(PartName.OPERATORS, PartName.BACKWARD, PartName.OPTIMIZER) - loose
-    short = min(_short(trace) / length, running)
+    short = min(int(trace.calls.self_time[short_operators(trace)].sum()) / length, running)
     between = parts.share(PartName.PYTHON, PartName.WAITING) + loose
     stalls = {
         VerdictKind.OVERHEAD: between + short,
@@ -150,8 +151,8 @@ def _loose(trace: Trace) -> int:
     return inside.clip(window.start, window.end).total
 
 
-def _short(trace: Trace) -> int:
-    """The own time of operators that is mostly the cost of calling them, nanoseconds; without data and compilation.
+def short_operators(trace: Trace) -> Int32:
+    """Operators whose own time is mostly the cost of calling them; without data and compilation.
 
     Calls of one operator with tensors of the same shapes are judged together, by their median: on a busy machine some
     are held up for milliseconds. Without shapes each is judged alone, since one name may do little and much.
@@ -166,7 +167,8 @@ def _short(trace: Trace) -> int:
     if len(rows) and events.has("Input Dims"):
         alike = Groups(events.name[rows], events.text_ids("Input Dims", rows))
         usual = alike.median(own)[alike.which]
-    return int(own[usual < _SHORT_NS].sum())
+    found: Int32 = rows[usual < _SHORT_NS]
+    return found
 
 
 def _elsewhere(trace: Trace) -> Intervals:
