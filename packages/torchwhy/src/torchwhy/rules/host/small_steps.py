@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.analysis.processor_verdict import short_operators
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.small_batches import SAVED, small_batches
@@ -22,6 +21,7 @@ from torchwhy.trace.meaning.compiler import COMPILED_CODE
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.short_operators import short_operators
 from torchwhy.wording import duration_ns, percent
 
 __all__ = ["small_steps"]
