@@ -25,7 +25,7 @@ from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent, size_text
 
-__all__ = ["low_bandwidth", "pageable_copy", "pageable_ways", "rate_text"]
+__all__ = ["low_bandwidth", "pageable_copy", "rate_text"]
 
 PINNED_RATE: Final = {3: 12.0, 4: 25.0, 5: 50.0}
 """GB/s of pinned copies over 16 lanes, by generation of the bus: four fifths of the bus's rate."""
@@ -57,12 +57,15 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     time alone: a copy beside a kernel that waits for it counts as free.
     """
     copies = trace.derived(transfers)
-    for way in pageable_ways(trace, share=share, bytes_per_step=bytes_per_step):
-        text = "to the device from" if way == "HtoD" else "from the device into"
-        chosen = _pageable(copies, way)
+    for way, text in (("HtoD", "to the device from"), ("DtoH", "from the device into")):
+        chosen = copies.way(way) & (copies.host == PAGEABLE) & (copies.bytes >= SMALL)
         rows = copies.rows[chosen]
-        part = trace.window.share(exposed(trace, rows))
+        alone = exposed(trace, rows)
+        part = trace.window.share(alone)
         per_step = int(copies.bytes[chosen].sum()) / step_count(trace)
+        recurring = per_step >= bytes_per_step and len(rows) >= len(trace.steps_found) > 0 and part >= share / 10
+        if not len(rows) or (part < share and not recurring):
+            continue
         each = " per step" if trace.steps_found else ""
         saved, stretches = _pinned(trace, copies, chosen)
         yield Finding(
@@ -92,26 +95,6 @@ def _pinned(trace: Trace, copies: Transfers, chosen: Flags) -> tuple[float, Inte
     copied = trace.when(rows)
     waits = queue.waits_for(copied)
     return queue.saved(device=slower, awaited=copied), copied | waits
-
-
-def pageable_ways(trace: Trace, *, share: float, bytes_per_step: float) -> tuple[str, ...]:
-    """The directions, "HtoD" and "DtoH", in which copies of unpinned memory are worth a finding."""
-    copies = trace.derived(transfers)
-    found = []
-    for way in ("HtoD", "DtoH"):
-        chosen = _pageable(copies, way)
-        rows = copies.rows[chosen]
-        part = trace.window.share(exposed(trace, rows))
-        per_step = int(copies.bytes[chosen].sum()) / step_count(trace)
-        recurring = per_step >= bytes_per_step and len(rows) >= len(trace.steps_found) > 0 and part >= share / 10
-        if len(rows) and (part >= share or recurring):
-            found.append(way)
-    return tuple(found)
-
-
-def _pageable(copies: Transfers, way: str) -> Flags:
-    """The copies of a direction, scalars left out, whose host memory is not pinned."""
-    return np.asarray(copies.way(way) & (copies.host == PAGEABLE) & (copies.bytes >= SMALL))
 
 
 @rule(

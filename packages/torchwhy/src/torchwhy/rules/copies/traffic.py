@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.copies.pinned import SMALL, pageable_copy, pageable_ways, rate_text
+from torchwhy.rules.copies.pinned import SMALL, rate_text
 from torchwhy.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
@@ -30,9 +30,8 @@ DIRECTIONS = {"HtoD": "from host to device", "DtoH": "from device to host", "Pto
 def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -> Iterator[Finding]:
     """Copies between host and device take time during which nothing is computed.
 
-    Sees: per direction, the time in which copies run and the device computes nothing, from 5% of the window on; or more
-    than 10 copies of 4 kB and more per step which together cost 1%. Copies that overlap with kernels are free;
-    those that pageable-copy reports are left to it.
+    Sees: per direction, the time in which copies run and the device computes nothing, from 5% of the window on; or
+    more than 10 copies of 4 kB and more per step which together cost 1%. Copies that overlap with kernels are free.
 
     Costs: the device waits for its data.
 
@@ -42,11 +41,8 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
     Known problems: data that must move every step, such as a batch, can at best be hidden, not removed.
     """
     copies = trace.derived(transfers)
-    reported = pageable_ways(trace, **pageable_copy.in_force)
     for way, text in DIRECTIONS.items():
         chosen = copies.way(way)
-        if way in reported:  # one cause, one finding
-            chosen &= (copies.host != PAGEABLE) | (copies.bytes < SMALL)
         rows = copies.rows[chosen]
         alone = exposed(trace, rows)
         part = trace.window.share(alone)
@@ -54,6 +50,8 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
         many = bool(trace.steps_found) and count > per_step and part >= 0.01
         if part < share and not many:
             continue
+        slow = copies.host[chosen] == PAGEABLE
+        first = "Pin the memory first (pageable-copy). " if slow.any() else ""
         advice = {
             "HtoD": "Keep on the device what doesn't change; copy the next batch on a side stream while this one is "
             "computed; send small types and convert on the device.",
@@ -68,7 +66,7 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
             cause="Data moves, and the device computes nothing meanwhile.",
-            fix=advice,
+            fix=first + advice,
             linked=True,
         )
 
