@@ -47,6 +47,39 @@ def short_kernels_that_wait_in_the_queue():
     return steps(kernel_us=8, every_us=8, count=40)
 
 
+def training(forward_every_us, kernel_us=5):
+    """Four steps: a forward pass of short kernels, then a backward pass and an optimizer ahead of the device."""
+    story = Story()
+    free = 0
+    for at in story.steps(4, 4000):
+        for k in range(30):
+            call = at + k * forward_every_us + 10
+            story.op("aten::mul", call - 5, 12)
+            free = max(free, call + 5) + kernel_us
+            story.kernel("elementwise", free - kernel_us, kernel_us, launch_at=call)
+        begin = at + 30 * forward_every_us + 20
+        for k in range(60):
+            call = begin + 10 * k
+            story.op("autograd::engine::evaluate_function: MulBackward0", call, 9, tid=200)
+            story.kernel("gemm", max(free, call + 5), 40, launch_at=call + 2, launch_us=2, tid=200)
+            free = max(free, call + 5) + 40
+        story.note("Optimizer.step#SGD.step", begin + 620, 100)
+        story.op("aten::_fused_sgd_", begin + 630, 50)
+        story.kernel("fused", free, 20, launch_at=begin + 640)
+        free += 20
+    return story
+
+
+@fires("overhead-bound")
+def only_the_forward_pass_is_launched_slowly():
+    return training(forward_every_us=40)
+
+
+@silent("overhead-bound")
+def all_phases_are_launched_fast():
+    return training(forward_every_us=40, kernel_us=38)
+
+
 @silent("overhead-bound")
 def waiting_for_batches():
     story = Story()

@@ -60,6 +60,63 @@ def gradients_are_zeroed():
     return training(zeros=10)
 
 
+def averaging(names=("aten::mul", "aten::lerp_"), weights=30, gpu=None, steps=4, us=6, shape=(64, 64)):
+    """A backward pass that gives gradients to weights, an optimizer, and operators on a pair of tensors for each."""
+    story = Story(gpu=gpu)
+    node = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+    pair = {"Input Dims": str([list(shape), list(shape)])}
+    for at in story.steps(steps, 4000):
+        story.op("aten::mm", at + 5, 800, **pair)
+        for k in range(weights):
+            story.op(node, at + 810 + 10 * k, 8, tid=200)
+            story.op("aten::detach", at + 812 + 10 * k, 3, tid=200, **{"Input Dims": str([list(shape)])})
+        story.note("Optimizer.step#SGD.step", at + 1200, 60)
+        story.op("aten::_fused_sgd_", at + 1205, 50)
+        for k in range(weights):
+            for j, name in enumerate(names):
+                start = at + 1300 + (us + 4) * (len(names) * k + j)
+                story.op(name, start, us, **pair)
+                if gpu:
+                    story.kernel("elementwise", start + 5, 3, launch_at=start + 2, launch_us=2)
+    return story
+
+
+@fires("weight-for-loop")
+@silent("dispatch-flood", "optimizer-for-loop")
+def a_moving_average_of_the_weights():
+    return averaging()
+
+
+@fires("weight-for-loop")
+def a_moving_average_of_the_weights_on_a_gpu():
+    return averaging(gpu="NVIDIA A100-SXM4-80GB")
+
+
+@fires("weight-for-loop")
+@silent("dispatch-flood")
+def copies_of_many_weights():
+    return averaging(names=("aten::copy_",), weights=120)
+
+
+@silent("weight-for-loop")
+def a_moving_average_in_one_call():
+    return averaging(names=("aten::_foreach_lerp_",), weights=1)
+
+
+@silent("weight-for-loop")
+def a_moving_average_of_a_few_weights():
+    return averaging(weights=6)
+
+
+@silent("weight-for-loop")
+def additions_of_other_shapes():
+    story = averaging()
+    for event in story.events:
+        if event["name"] == "aten::lerp_":
+            event["args"]["Input Dims"] = "[[8, 64], [8, 64]]"
+    return story
+
+
 def allocating(calls, steps=5):
     story = Story()
     for i, at in enumerate(story.steps(steps, 2000)):

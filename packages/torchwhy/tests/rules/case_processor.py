@@ -124,6 +124,46 @@ def a_few_frames_were_recorded():
     return story
 
 
+def small_training(us=5, pause=6, count=40, frames=0):
+    """Steps of an optimizer on the processor: `count` operators of `us` each, `pause` us apart, perhaps with stacks."""
+    story = Story(gpu=None)
+    for at in story.steps(4, count * (us + pause) + 120):
+        for k in range(count):
+            story.op("aten::mul", at + 10 + k * (us + pause), us)
+            for i in range(frames):
+                story.frame("model.py(3): forward", at + 10 + k * (us + pause) + us + 0.5 + i * 0.2, 0.1)
+        story.note("Optimizer.step#SGD.step", at + 20 + count * (us + pause), 90)
+        for k in range(10):
+            story.op("aten::add_", at + 25 + count * (us + pause) + 8 * k, 5)
+    return story
+
+
+@fires("small-steps")
+def a_step_of_short_operators():
+    return small_training()
+
+
+@fires("small-steps", "profiler-overhead")
+@silent("python-bound")
+def a_step_of_short_operators_with_stacks():
+    return small_training(frames=5)
+
+
+@silent("small-steps")
+def a_step_whose_pauses_are_the_recording_of_stacks():
+    return small_training(us=11, pause=6, frames=20)
+
+
+@silent("small-steps")
+def a_step_of_long_operators():
+    return small_training(us=60)
+
+
+@silent("small-steps")
+def a_step_of_many_operators():
+    return small_training(count=400)
+
+
 def pieces(pause, count=12, first=0, us=100, frames=False, gpu=None):
     """No steps: pieces of speech, five operators of `us` each, then Python for `pause` us; `first`: before all that."""
     story = Story(gpu=gpu)

@@ -8,15 +8,17 @@ from hypothesis import strategies as st
 
 from tests.rules import (
     case_batches,
+    case_host_bound,
     case_launches,
     case_optimizer,
     case_steps,
     case_tensor_loops,
     case_trust_recorded,
 )
-from tests.traces import Story
+from tests.traces import Story, samples
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import diagnose
+from torchwhy.trace.meaning.libraries import VOCABULARIES
 from torchwhy.wording import duration
 
 
@@ -47,6 +49,14 @@ def test_waits_are_counted_with_their_like():
         ("host", 2),
         ("program", 3),
     ], "after the last one nothing is launched any more"
+
+
+def test_the_phase_of_training_in_which_the_device_waits_is_named():
+    finding = one(case_host_bound.training(forward_every_us=40), "overhead-bound")
+    assert "all of it in the forward pass" in finding.title
+    assert "foreach" not in finding.fix, "the device has work while the optimizer runs"
+    gaps = 4 * 29 * (40 - 5)
+    assert finding.stretches.total / 1000 == pytest.approx(gaps, rel=0.1)
 
 
 @pytest.mark.parametrize(("name", "slug"), [("aten::mm", "cpu-hotspot"), ("aten::copy_", "cpu-copies")])
@@ -216,7 +226,7 @@ def test_the_call_that_takes_the_time_is_named(call, named, advice):
 
 ADVICE = re.compile(r"NumPy|Save every|Read and decode|Log every")
 WORK = (
-    "torchfx/core/wave.py(720): __or__",
+    "mir/features/chroma.py(720): fold",
     "models/csv.py(3): forward",
     "dsp/soundfile.py(8): process",
     "torchaudio/functional/functional.py(90): spectrogram",
@@ -269,8 +279,8 @@ def test_advice_on_reading_needs_half_of_the_time_in_frames_that_read(part, advi
 
 
 def test_the_line_that_calls_is_named():
-    finding = one(stopped_in("torchfx/core/wave.py(720): __or__"), "between-steps-gap")
-    assert finding.cause.endswith("torchfx.core.wave.__or__ is called in train.py: <module>.")
+    finding = one(stopped_in("scipy/signal/waveforms.py(720): chirp"), "between-steps-gap")
+    assert finding.cause.endswith("scipy.signal.waveforms.chirp is called in train.py: <module>.")
 
 
 def test_a_wrapper_is_not_named():
@@ -461,3 +471,41 @@ def test_where_recorded_stacks_may_be_the_reason_the_fix_is_to_record_without_th
     finding = one(story, "overhead-bound")
     assert finding.fix.startswith("Record once more without Python stacks") == stacks
     assert finding.confidence == ("low" if stacks else "medium")
+
+
+def pausing(*stack):
+    """Steps of 1 ms, of which 900 us show these frames, the innermost first, and no operator."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        story.op("aten::mm", at, 50)
+        story.op("aten::mm", at + 950, 50)
+    return samples(story, [list(stack)] * 80, every=50)
+
+
+LINE = "train.py(30): step |mean = np.mean(self.recent)"
+
+
+def test_what_takes_the_time_on_a_line_is_named():
+    finding = one(pausing("numpy/_core/_methods.py(112): _mean |arr = asanyarray(a)", LINE), "between-steps-gap")
+    assert "100% in _methods.py(112): _mean: arr = asanyarray(a)" in finding.cause
+    assert "item by item" in finding.fix
+
+
+def test_a_line_that_goes_through_items_itself_is_to_keep_a_running_result():
+    finding = one(pausing("train.py(30): step |mean = sum(x for x in self.recent) / n"), "between-steps-gap")
+    assert "running result" in finding.fix
+    assert "Of the samples at that line" not in finding.cause, "no function lies below it"
+
+
+def test_a_line_that_says_nothing_gets_the_general_advice():
+    finding = one(pausing("train.py(30): step |self.device.poll()"), "between-steps-gap")
+    assert "record_function" in finding.fix
+
+
+@pytest.mark.parametrize("call", ["__or__", "__call__"])
+def test_a_package_with_a_vocabulary_computes_where_it_is_called(call):
+    folder = VOCABULARIES[0].folder if VOCABULARIES else pytest.skip("no package offers a vocabulary")
+    inside = f"{folder}/wave.py(88): {call} |return self.then(other)"
+    assert not found(pausing(inside, LINE), "between-steps-gap")
+    reading = "soundfile.py(99): read |data = self._read()"
+    assert found(pausing(reading, inside, LINE), "between-steps-gap"), "it reads a file there"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from torchwhy.analysis.breakdown import IN_PYTHON, Breakdown, calling, during, span_of
 from torchwhy.analysis.limits import LIMITS, MOST, STALL, amount_of, no_single_limit
@@ -15,17 +14,13 @@ from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.host_activity import batch_waits, compiling
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
-from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.trace.tables.grouping import Groups
+from torchwhy.trace.tables.short_operators import short_operators
 from torchwhy.wording import duration, percent
 
 __all__ = ["processor_verdict", "set_up", "unrecorded"]
-
-_SHORT_NS: Final = 10_000
-"""An operator whose own time is less, usually, is mostly the cost of calling it."""
 
 _WITHOUT_OPERATORS: Final = (
     PartName.DATA,
@@ -132,7 +127,7 @@ def _shares(trace: Trace, parts: Breakdown) -> _Shares:
     length = max(1000 * parts.window_us, 1)
     loose = min(_loose(trace) / length, parts.share(PartName.OPTIMIZER))
     running = parts.share(PartName.OPERATORS, PartName.BACKWARD, PartName.OPTIMIZER) - loose
-    short = min(_short(trace) / length, running)
+    short = min(int(trace.calls.self_time[short_operators(trace)].sum()) / length, running)
     between = parts.share(PartName.PYTHON, PartName.WAITING) + loose
     stalls = {
         VerdictKind.OVERHEAD: between + short,
@@ -148,25 +143,6 @@ def _loose(trace: Trace) -> int:
     inside = during(trace, OPTIMIZER_STEP | ZERO_GRAD) - calling(trace) - _elsewhere(trace)
     window = trace.derived(steady_window)
     return inside.clip(window.start, window.end).total
-
-
-def _short(trace: Trace) -> int:
-    """The own time of operators that is mostly the cost of calling them, nanoseconds; without data and compilation.
-
-    Calls of one operator with tensors of the same shapes are judged together, by their median: on a busy machine some
-    are held up for milliseconds. Without shapes each is judged alone, since one name may do little and much.
-    """
-    events, window = trace.events, trace.derived(steady_window)
-    rows = events.rows(Kind.OPERATOR)
-    rows = rows[events.begin_in(rows, window.start, window.end)]
-    rows = rows[~events.are(COMPILED_CODE | COMPILING, rows)]
-    rows = rows[events.covered(rows, _elsewhere(trace)) == 0]
-    own = trace.calls.self_time[rows]
-    usual: npt.NDArray[Any] = own
-    if len(rows) and events.has("Input Dims"):
-        alike = Groups(events.name[rows], events.text_ids("Input Dims", rows))
-        usual = alike.median(own)[alike.which]
-    return int(own[usual < _SHORT_NS].sum())
 
 
 def _elsewhere(trace: Trace) -> Intervals:

@@ -11,11 +11,13 @@ from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.python_lines import (
     advice_on_frames,
+    advice_on_line,
     advice_on_waits,
     line_there,
     main_calls,
     place_of_calls,
     python_lines,
+    spent_below,
 )
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
@@ -30,11 +32,13 @@ from torchwhy.trace.derived.host_activity import (
 from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import device_known
 from torchwhy.trace.derived.processor_time import waited_share
+from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import Typical, steady_window, typical
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
-from torchwhy.trace.meaning.frames import SAVING, called_name
+from torchwhy.trace.meaning.frames import READING, SAVING, called_name
 from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.libraries import LIBRARY_CALL
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.steps import Step
 from torchwhy.trace.model.trace import Trace
@@ -86,6 +90,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         share, long_us = share / 2, long_us / 2
     stretches = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
     stretches = stretches - trace.derived(collections) - trace.derived(backward_calls) - trace.derived(profiling)
+    stretches = stretches - trace.derived(library_calls)
     lost = stretches - trace.derived(idle_exchanging)
     if trace.has_gpu:
         lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
@@ -138,9 +143,23 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         or (
             Evidence("no operator, call or annotation", len(lost), lost.total / 1000, int(lost.starts[longest]) / 1000),
         ),
-        cause=_cause(trace, house=house, seen=len(seen) > 0) + place_of_calls(trace, calls) + line_there(trace, lost),
+        cause=_cause(trace, house=house, seen=len(seen) > 0)
+        + place_of_calls(trace, calls)
+        + line_there(trace, lost)
+        + spent_below(trace, lost),
         fix=_fix(trace, lost, house=house),
     )
+
+
+def library_calls(trace: Trace) -> Intervals:
+    """When objects of packages with a vocabulary computed, by recorded or sampled stacks; what they read isn't."""
+    events, samples = trace.events, trace.derived(stack_samples)
+    found = events.times_of(events.of(LIBRARY_CALL)) - events.times_of(events.of(READING))
+    computes = np.array(
+        [any(map(LIBRARY_CALL.names, stack)) and not any(map(READING.names, stack)) for stack in samples.stacks],
+        np.bool_,
+    )
+    return found | samples.when(computes) if computes.any() else found
 
 
 def _meeting(stretches: Intervals, lost: Intervals) -> Intervals:
@@ -165,6 +184,8 @@ def _fix(trace: Trace, lost: Intervals, *, house: bool) -> str:
     if advice := advice_on_waits(trace, lost):
         return advice
     if advice := advice_on_frames(trace, lost):
+        return advice
+    if advice := advice_on_line(trace, lost):
         return advice
     if house:
         return "Log, save and evaluate every N steps, or in another thread or process."

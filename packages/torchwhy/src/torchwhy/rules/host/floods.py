@@ -11,6 +11,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
+from torchwhy.rules.host.weight_loops import weight_loops
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
 from torchwhy.trace.derived.idle import at_stake
@@ -44,9 +45,9 @@ def dispatch_flood(
 
     Sees: an operator called 100 times per step or more (1000 times where there are no steps) by the program itself, not
     from within another operator, each call taking less than 20 us (median). On a GPU counts the time it keeps the
-    device waiting, on a CPU all of it: 1% of the window or more. Optimizers, compilation, the making of batches, texts
-    made of tensors, loops over a tensor (tensor-for-loop) and the nodes of the backward pass, which follow the forward
-    pass, are left out.
+    device waiting, on a CPU all of it: 1% of the window or more. Optimizers, compilation, the making of batches,
+    texts made of tensors, loops over a tensor (tensor-for-loop) or over weights (weight-for-loop) and the nodes of
+    the backward pass, which follow the forward pass, are left out.
 
     Costs: every call pays Python, dispatch and launch, mostly 5 to 20 us, however little it computes.
 
@@ -108,6 +109,7 @@ def _own_calls(trace: Trace) -> Int32:
     notes = events.of(OPTIMIZER)
     left_out = events.times_of(notes) | trace.derived(otherwise_engaged)
     left_out = left_out | trace.derived(tensor_loops).spans | trace.derived(tensor_texts).spans
+    left_out = left_out | trace.derived(weight_loops).spans
     found: Int32 = rows[events.covered(rows, left_out) == 0]
     return found
 

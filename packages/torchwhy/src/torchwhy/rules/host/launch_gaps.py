@@ -86,8 +86,8 @@ def time_of(trace: Trace, window: Window) -> str:
     return "the time" if same else f"the time from {window.name}"
 
 
-def fewer_launches(trace: Trace) -> str:
-    """Advice that fits what the program does already."""
+def fewer_launches(trace: Trace, waited: Intervals) -> str:
+    """Advice that fits what the program does already, and when the device waited."""
     events = trace.events
     compiled = events.any_of(REGION)
     advice = ["Give each call more work (larger batches)"]
@@ -99,6 +99,7 @@ def fewer_launches(trace: Trace) -> str:
         )
     else:
         advice.append('torch.compile(model, mode="reduce-overhead") fuses operators and replays their launches')
-    if events.any_of(OPTIMIZER_STEP) and not events.any_of(FOREACH_OR_FUSED):
+    updates = events.of(OPTIMIZER_STEP)
+    if events.covered(updates, waited).any() and not events.any_of(FOREACH_OR_FUSED):
         advice.append("use the optimizer's foreach=True or fused=True")
     return "; ".join(advice) + "."

@@ -16,6 +16,8 @@ from torchwhy.trace.derived.stack_samples import LEAST, sampled_line, stack_samp
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import (
     LOGGING,
+    LOOPS,
+    MAKES_ARRAY,
     MAKING_TENSORS,
     READING,
     SAVING,
@@ -23,12 +25,23 @@ from torchwhy.trace.meaning.frames import (
     WRAPPER_FRAME,
     called_name,
     line_of,
+    short_frame,
 )
 from torchwhy.trace.meaning.kinds import Kind, Meaning
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import enumeration, percent
 
-__all__ = ["advice_on_frames", "advice_on_waits", "line_there", "main_calls", "place_of_calls", "python_lines"]
+__all__ = [
+    "advice_on_frames",
+    "advice_on_line",
+    "advice_on_waits",
+    "line_there",
+    "main_calls",
+    "place_of_calls",
+    "python_lines",
+    "spent_below",
+]
 
 _ADVICE: Final = (
     (
@@ -164,6 +177,39 @@ def line_there(trace: Trace, when: Intervals) -> str:
     """A sentence on the line of the program that most samples show during some stretches, or ""."""
     line, source = sampled_line(trace, when)
     return f" Most samples taken there show {line}: {source}" if source else ""
+
+
+def spent_below(trace: Trace, when: Intervals) -> str:
+    """A sentence on the functions that samples show below the line that most of them show, or ""."""
+    line, _ = sampled_line(trace, when)
+    samples = trace.derived(stack_samples)
+    inner = Counter(samples.stacks[i][0] for i in samples.inside(when).tolist() if line and samples.own[i] == line)
+    named = []
+    for frame, count in inner.most_common(2):
+        if 5 * count >= inner.total() and frame != line:
+            source = samples.lines.get(frame, "")
+            named.append(f"{percent(count / inner.total())} in {short_frame(frame)}{f': {source}' if source else ''}")
+    return f" Of the samples at that line {enumeration(named)}." if named else ""
+
+
+def advice_on_line(trace: Trace, when: Intervals) -> str:
+    """What to do where the line that most samples show, or what it calls, goes through items one by one; else ""."""
+    line, source = sampled_line(trace, when)
+    samples = trace.derived(stack_samples)
+    at_line = [samples.stacks[i][0] for i in samples.inside(when).tolist() if line and samples.own[i] == line]
+    makes_array = sum(MAKES_ARRAY.names(samples.lines.get(frame, "")) for frame in at_line)
+    if 2 * makes_array > len(at_line):
+        return (
+            "NumPy makes an array of a list or a deque there, item by item: keep the items in an array or a tensor (a "
+            "ring buffer), or keep a running sum instead of computing it from all of them again."
+        )
+    itself = sum(frame == line for frame in at_line)
+    if LOOPS.names(source) and 2 * itself > len(at_line):
+        return (
+            "Python goes through the items of that line one by one: keep a running result, or keep the items in an "
+            "array or a tensor and compute with the whole of it."
+        )
+    return ""
 
 
 def advice_on_waits(trace: Trace, when: Intervals) -> str:

@@ -87,7 +87,8 @@ BACKWARD_CALL: Final = Meaning(
 """The program asks for gradients; what passes in it is autograd's time."""
 
 WRAPPER_FRAME: Final = Meaning(
-    r".*\.py(\(\d+\)|:\d+): (decorate_context|__call__|_(wrapped_)?call_impl|wrap(per|ped)|inner|_fn)$|nn\.Module: ",
+    r".*\.py(\(\d+\)|:\d+): (decorate_context|__call__|__r?(or|and|rshift|matmul)__|_(wrapped_)?call_impl"
+    r"|wrap(per|ped)|inner|_fn)$|nn\.Module: ",
     Kind.PYTHON,
 )
 """A function that only calls the one that does the work."""
@@ -110,6 +111,12 @@ TAKES_LOCK: Final = Meaning(
     r"with [\w.]*(lock|mutex|condition)\w*(\(\))?:|.*\b\w*(lock|mutex)\w*\.acquire\(", Kind.PYTHON
 )
 """A line of a program's source that waits for a lock."""
+
+MAKES_ARRAY: Final = Meaning(r".*\b(asanyarray|asarray|array|fromiter)\(", Kind.PYTHON)
+"""A line of source, NumPy's own for one, that makes an array of what may be a list or a deque."""
+
+LOOPS: Final = Meaning(r".*(\bfor\b.*\bin\b|\b(sum|min|max|sorted|list|tuple|set|map|filter)\()", Kind.PYTHON)
+"""A line of source that goes through something item by item."""
 
 LOADER_FRAME: Final = Meaning(r"(.*[/\\])?torch[/\\]utils[/\\]data[/\\]dataloader\.py", Kind.PYTHON)
 """A DataLoader at work."""

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from torchwhy.plugins import VOCABULARY, offered
 from torchwhy.trace.meaning.kinds import Kind, Meaning
 from torchwhy.trace.meaning.vocabulary import Vocabulary
 
-__all__ = ["LIBRARY_OPERATOR", "VOCABULARIES", "advice_for_loops"]
+__all__ = ["LIBRARY_CALL", "LIBRARY_OPERATOR", "VOCABULARIES", "advice_for_loops"]
 
 VOCABULARIES: Final = tuple(each for each in offered(VOCABULARY)[0] if isinstance(each, Vocabulary))
 
 LIBRARY_OPERATOR: Final = Meaning("|".join(f"{each.operators}::" for each in VOCABULARIES) or "(?!)", Kind.OPERATOR)
 """An operator of a package with a vocabulary."""
+
+LIBRARY_CALL: Final = Meaning(
+    "|".join(rf"(.*[/\\])?{re.escape(each.folder)}[/\\].*: (__call__|__r?or__)$" for each in VOCABULARIES) or "(?!)",
+    Kind.PYTHON,
+)
+"""An object of such a package computes: it is called, or gets its input by `|`."""
 
 
 def advice_for_loops(operator: str) -> str:

@@ -278,6 +278,9 @@ ADD_IN_PLACE: Final = Meaning(r"aten::add_$", _O)
 UPDATE: Final = Meaning(r"aten::(addcdiv_|addcmul_|lerp_|mul_|add_|sqrt|div_|sub_)$", _O)
 """What optimizers call on one parameter."""
 
+ON_PAIRS: Final = Meaning(r"aten::(add|sub|lerp|copy|addcmul|addcdiv)_?$", _O)
+"""What combines two tensors element by element."""
+
 MOMENT: Final = Meaning(r"aten::(_foreach_)?(lerp|addcmul|addcdiv)_$", _O)
 """A moment of the gradients is updated, or a parameter by them."""
 
