@@ -177,3 +177,25 @@ def one_part_differs_in_every_row():
 @silent("joined-pairs")
 def pairs_are_multiplied_elementwise():
     return pairs(then="aten::mul")
+
+
+def frames(outputs, size=512):
+    return layers(
+        ("aten::conv1d", 800, [[8, 1, 32000], [outputs, 1, size], [], [], [], []]),
+        ("aten::square", 100, [[8, outputs, 121]]),
+    )
+
+
+@fires("fourier-basis")
+def sines_and_cosines_are_convolved():
+    return frames(514)
+
+
+@fires("fourier-basis")
+def cosines_alone_are_convolved():
+    return frames(257)
+
+
+@silent("fourier-basis")
+def filters_are_learned():
+    return frames(256)
