@@ -63,7 +63,7 @@ def joined_pairs(trace: Trace, *, share: float = 0.05, times: int = 8) -> Iterat
         window=window,
         evidence=evidence(trace, rows),
         cause="A product of joined rows is the sum of a product for each part. Each part has few different rows, which "
-        "are written and multiplied once for every pair.",
+        "are written and multiplied again for every pair.",
         fix="Split the matrix, multiply each part before it is repeated, and add by broadcasting: "
         "(x @ W1)[:, None] + (x @ W2)[None].",
         linked=False,

@@ -68,7 +68,7 @@ def unfolded_convolution(trace: Trace, *, share: float = 0.05) -> Iterator[Findi
         stretches=when,
         window=window,
         evidence=evidence(trace, np.array(copies + products, np.int32)),
-        cause="F.unfold copies each element once for each element of the kernel; one matrix multiplies all patches. "
+        cause="F.unfold copies each element for each element of the kernel; one matrix multiplies all patches. "
         "A convolution does that without the copies.",
         fix="F.conv2d(x, weight, bias, stride, padding), with the matrix as weight of shape (outputs, inputs, height, "
         "width).",
