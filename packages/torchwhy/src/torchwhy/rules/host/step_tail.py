@@ -102,8 +102,8 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
         )
     if count[0] > _MORE * usual:
         return (
-            f"The slowest step calls {count[0]:,} operators, the others {usual:,.0f}; its extra time goes to these calls "
-            "and to Python in between.",
+            f"The slowest step calls {count[0]:,} operators, the others {usual:,.0f}; these calls take the extra "
+            "time, with Python in between.",
             "See what it does in addition, on the line shown: validation or a rollout may be meant; a loop over rows "
             "becomes operators on the whole tensor.",
             False,
