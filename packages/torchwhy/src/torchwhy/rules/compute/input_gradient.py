@@ -24,8 +24,9 @@ from torchwhy.wording import percent
 __all__ = ["input_gradient"]
 
 OF_LAYER: Final = 0.7
-"""So much of a first layer's backward pass its input's gradient takes at most. Measured for a convolution of 3 channels
-to 64 with 11 x 11 weights on a processor: 0.7; of a linear layer it is one of two products of the same size."""
+"""So much of a first layer's backward pass its input's gradient takes. One program, whose convolution has 3 channels, 64
+outputs and 11 x 11 weights, lost 0.69 of that pass without the gradient, on a processor. Of a linear layer it is one of
+two products of the same size."""
 
 
 @rule("D45", "input-gradient", source="a leaf with the shape of a layer's input receives a gradient", frees="device")

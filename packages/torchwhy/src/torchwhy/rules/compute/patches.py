@@ -24,9 +24,10 @@ __all__ = ["unfolded_convolution"]
 AHEAD: Final = 6
 """The product is among so many operators after the one that copies the patches."""
 
-OF_PRODUCT: Final = 0.5
-"""So much of the product's time a convolution saves, too: it copies neither its input nor its result. Measured with 3
-to 32 channels, 3 x 3 kernels and 48 x 48 pixels on a processor: 0.5 to 0.6."""
+OF_PRODUCT: Final = 0.6
+"""So much of the product's time a convolution saves, too: it copies neither its input nor its result. One program with 3
+to 32 channels, 3 x 3 kernels and 48 x 48 pixels became 3.3 times as fast on a processor: all of the copying, and 0.57 of
+the product."""
 
 
 @rule(
@@ -40,7 +41,7 @@ def unfolded_convolution(trace: Trace, *, share: float = 0.05) -> Iterator[Findi
     with their backward pass.
 
     Costs: every element is copied once for each element of the kernel. The copies are written, read, and in training
-    kept and added up again. At stake is all of the copying, and half of the product.
+    kept and added up again. At stake is all of the copying, and 60% of the product.
 
     Fix: `F.conv2d(x, weight, bias, stride, padding)`: it computes the same sums, whatever the weight was made of.
 
