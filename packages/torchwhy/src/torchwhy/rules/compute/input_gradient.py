@@ -25,8 +25,8 @@ __all__ = ["input_gradient"]
 
 OF_LAYER: Final = 0.7
 """So much of a first layer's backward pass its input's gradient takes. One program, whose convolution has 3 channels,
-64 outputs and 11 x 11 weights, lost 0.69 of that pass without the gradient, on a processor. Of a linear layer it is one of
-two products of the same size."""
+64 outputs and 11 x 11 weights, lost 0.69 of that pass without the gradient, on a processor. Of a linear layer it
+is one of two products of the same size."""
 
 
 @rule("D45", "input-gradient", source="a leaf with the shape of a layer's input receives a gradient", frees="device")
