@@ -399,3 +399,42 @@ def test_from_half_of_the_operators_time_on_an_operator_is_told(us, severity):
     found = only("cpu-hotspot", story)
     assert found.severity == severity
     assert "before the loop" in found.fix
+
+
+def test_attention_that_drops_weights_out_on_the_cpu_is_a_choice():
+    outer = "aten::_scaled_dot_product_attention_math"
+    chosen = products.attention("aten::bmm", "aten::_softmax", "aten::dropout", "aten::bmm", gpu=False, outer=outer)
+    plain = products.attention("aten::bmm", "aten::_softmax", "aten::bmm", gpu=False, outer=outer)
+    assert (only("sdpa-math-backend", chosen).severity, only("sdpa-math-backend", plain).severity) == ("low", "high")
+
+
+def decomposed(name, given, dims):
+    """Steps of one decomposition."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 20_000):
+        story.op(name, at + 10, 19_000, Input_Dims=[dims, [], []], **{"Concrete Inputs": ["", given, ""]})
+    return story
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "dims", "advised"),
+    [
+        ("aten::linalg_svd", "True", [4000, 80], True),
+        ("aten::linalg_svd", "True", [80, 4000], True),
+        ("aten::linalg_qr", "complete", [8, 4000, 80], True),
+        ("aten::linalg_svd", "False", [4000, 80], False),
+        ("aten::linalg_svd", "True", [100, 80], False),
+        ("aten::linalg_qr", "reduced", [4000, 80], False),
+    ],
+)
+def test_factors_completed_to_square_matrices_are_advised_against(name, given, dims, advised):
+    assert ("full_matrices=False" in only("cpu-hotspot", decomposed(name, given, dims)).fix) == advised
+
+
+@pytest.mark.parametrize(("filled", "advised"), [([512, 256], True), ([512, 255], False)])
+def test_weights_that_are_filled_again_belong_before_the_loop(filled, advised):
+    story = Story(gpu=None)
+    for at in story.steps(4, 20_000):
+        story.op("aten::uniform_", at + 10, 15_000, Input_Dims=[filled, [], [], []])
+        story.op("aten::linear", at + 16_000, 2_000, Input_Dims=[[8, 256], [512, 256], [512]])
+    assert ("Build the model once" in only("cpu-hotspot", story).fix) == advised

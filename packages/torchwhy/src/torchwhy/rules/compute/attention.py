@@ -123,7 +123,8 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
             " in the model itself, or switch the fast path off (torch.backends.mha.set_fastpath_enabled(False)): "
             "nn.MultiheadAttention then uses it with need_weights=False."
             if native
-            else '; for models of a library choose its sdpa implementation (attn_implementation="sdpa").'
+            else "; nn.MultiheadAttention uses it with need_weights=False, models of a library with "
+            'attn_implementation="sdpa".'
         ),
         linked=True,
     )
@@ -142,7 +143,8 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Costs: about ten kernels instead of one, and the matrix of weights in memory. At stake is what exceeds both
     products at the device's peak, where shapes and peaks tell it; else all but half of the products' time. Dropout of
-    the weights on the CPU isn't counted: it costs as much wherever it is done.
+    the weights on the CPU isn't counted: it costs as much wherever it is done. A model that drops weights out has
+    chosen to, so there severity is low.
 
     Fix: the fused kernels want 16-bit inputs, a head dimension up to 256 that is a multiple of 8, and no mask (or one
     they know); on the CPU they take float32 as well, but no dropout.
@@ -163,9 +165,11 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     if part < share or not matters(trace, when.total / 1000, 0.005):
         return
     reasons = _reasons(trace, rows)
+    wanted = not trace.has_gpu and bool(_inside(trace, dropout).any())
     whole = "of the compute kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
         title=f"Attention falls back to its plain implementation {often(len(rows))}: {percent(part)} {whole}",
+        most="low" if wanted else "high",
         confidence="high",
         time_us=_saved(trace, work) * when.total / 1000,
         stretches=when,

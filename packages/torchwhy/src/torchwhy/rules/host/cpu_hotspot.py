@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,10 +13,12 @@ from torchwhy.rules.compute.double import in_double
 from torchwhy.rules.compute.slow_half import slow_products
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.forward_pass import forward_pass
 from torchwhy.trace.derived.recorded import recorded
-from torchwhy.trace.derived.shapes import dtypes
+from torchwhy.trace.derived.shapes import dtypes, elements, shapes, values
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.arithmetic import CONVOLUTION, LINEAR
 from torchwhy.trace.meaning.communication import EXCHANGE
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
 from torchwhy.trace.meaning.frames import MODULE, own_frame
@@ -40,6 +43,9 @@ __all__ = ["cpu_hotspot"]
 
 WRAPPER: Final = COMPILED_CODE | ENTERING | AUTOGRAD_NODE | MODULE | EXCHANGE | COMPILING
 """What wraps operators, or waits for others; its own time is no operator's."""
+
+LONG: Final = 4
+"""A matrix with so many times as many rows as columns, or columns as rows, is a long one."""
 
 _NOT_HEAVY: Final = "It is neither a matrix product nor a convolution."
 
@@ -66,7 +72,7 @@ def cpu_hotspot(
     Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
     operators it says where to look, and not that anything is wrong: severity is low from half of all operators' time
     on, and below that it is only good to know, unless a way around it is known (joining tensors, absolute values of
-    complex numbers, float64, draws without replacement).
+    complex numbers, float64, draws without replacement, factors completed to square matrices, weights made again).
 
     Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
     channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for
@@ -153,6 +159,28 @@ def _usual(trace: Trace, rows: Int32, own: Int64) -> Int64:
     return found
 
 
+def _writes_square(trace: Trace, rows: Int32) -> bool:
+    """Whether all calls of a decomposition complete the factor of a long matrix to a square one."""
+    for row in rows[:20].tolist():
+        given, taken = values(trace, row), shapes(trace, row)
+        complete = given[1:2] in (["True"], ["complete"])
+        if not complete or not taken or LONG * min(taken[0][-2:]) > max(taken[0][-2:]):
+            return False
+    return True
+
+
+def _fills_weights(trace: Trace, rows: Int32) -> bool:
+    """Whether a tensor of the shape of a layer's weight is filled three times or more, and others hardly."""
+    program = trace.derived(forward_pass)
+    layers = np.flatnonzero(trace.events.are(LINEAR | CONVOLUTION, program.rows)).tolist()
+    weights = {program.shapes[i][1] for i in layers if len(program.shapes[i]) > 1}
+    filled = Counter(taken[0] for row in rows.tolist() if (taken := shapes(trace, row)))
+    most = Counter({shape: count * elements(shape) for shape, count in filled.items()})
+    return all(
+        shape in weights and filled[shape] >= 3 for shape, size in most.items() if 10 * size >= most.total()
+    ) and bool(most)
+
+
 def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: bool) -> tuple[str, bool]:
     """What helps, and whether it is known to."""
     types = {text for row in rows[:20] for text in dtypes(trace, int(row))}
@@ -182,6 +210,16 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
         advice.append(
             "draw with replacement=True, or torch.searchsorted(weights.cumsum(0), ...) of random numbers with the sums "
             "kept: without replacement all weights are drawn for and sorted"
+        )
+    elif trace.events.are(DECOMPOSITION, rows[:1])[0] and _writes_square(trace, rows):
+        advice.append(
+            "pass full_matrices=False (mode='reduced' to qr): the default completes the factor of the long side to a "
+            "square matrix, of which few columns belong to values"
+        )
+    elif trace.events.are(MAKE_TENSOR, rows[:1])[0] and _fills_weights(trace, rows):
+        advice.append(
+            "build the model once, before the loop, and load its weights there: tensors with the shapes of its layers' "
+            "weights are filled again and again"
         )
     elif not advice:
         known = False

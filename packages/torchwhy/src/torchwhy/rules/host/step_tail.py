@@ -20,6 +20,9 @@ from torchwhy.wording import duration, duration_ns, percent
 
 __all__ = ["step_tail"]
 
+_MORE: Final = 2.0
+"""A step with so many times the others' operators does something else."""
+
 _ENOUGH: Final = 20
 """Of so many steps one that is slow says that one in twenty is."""
 
@@ -96,6 +99,14 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
             f"{duration(spent.waited_us)}; these steps lost {duration_ns(lost)}.",
             "Record again on an idle machine.",
             True,
+        )
+    if count[0] > _MORE * usual:
+        return (
+            f"The slowest step calls {count[0]:,} operators, the others {usual:,.0f}; these calls take the extra "
+            "time, with Python in between.",
+            "See what it does in addition, on the line shown: validation or a rollout may be meant; a loop over rows "
+            "becomes operators on the whole tensor.",
+            False,
         )
     if outside:
         return (

@@ -40,6 +40,7 @@ __all__ = [
     "NATIVE_ATTENTION",
     "ONE_HOT",
     "PADDING",
+    "PATCHES",
     "POWER",
     "PRODUCT",
     "READS_ALL",
@@ -52,6 +53,7 @@ __all__ = [
     "SOFTMAX_CALL",
     "SORT",
     "SUBTRACT",
+    "SUM",
     "TABLE_LOOKUP",
     "TRUTH_VALUES",
     "operation_of",
@@ -131,6 +133,9 @@ ROOT: Final = Meaning(r"aten::r?sqrt$", _O)
 LOGARITHM: Final = Meaning(r"aten::log_?$", _O)
 INVERSE: Final = Meaning(r"aten::(linalg_inv|inverse|linalg_pinv|pinverse)$", _O)
 ONE_HOT: Final = Meaning(r"aten::one_hot$", _O)
+PATCHES: Final = Meaning(r"aten::im2col$", _O)
+"""All patches of an image, as `F.unfold` copies them."""
+SUM: Final = Meaning(r"aten::sum$", _O)
 TABLE_LOOKUP: Final = Meaning(r"aten::embedding$", _O)
 DENSE_TABLE_GRADIENT: Final = Meaning(r"aten::embedding_dense_backward$", _O)
 """The gradient of a whole table of vectors, of which a batch reads some rows."""

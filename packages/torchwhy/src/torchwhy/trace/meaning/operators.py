@@ -35,6 +35,7 @@ __all__ = [
     "INTO",
     "ITEM",
     "LAYOUT",
+    "LEAF_GRADIENT",
     "LEARNING",
     "LIFT",
     "LOCAL_SCALAR",
@@ -78,6 +79,9 @@ AUTOGRAD_NODE: Final = Meaning(r"autograd::engine::evaluate_function", *CALLED)
 
 DISPATCHED: Final = Meaning(r"(?!torch::autograd)[^ ]*::[^ ]*$", _O)
 """An operator as the dispatcher knows it, "namespace::name", not a node of the backward pass."""
+
+LEAF_GRADIENT: Final = Meaning(r"torch::autograd::AccumulateGrad$", *CALLED)
+"""The gradient of a leaf, with its shape: `x.grad` receives it."""
 
 ACCUMULATE_GRADIENT: Final = Meaning(r"autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", *CALLED)
 """The node that adds to a parameter's gradient."""
@@ -207,6 +211,9 @@ PICK: Final = Meaning(r"aten::(select|slice|index|narrow|unbind)$", _O)
 
 SLICE: Final = Meaning(r"aten::(select|slice|narrow)$", _O)
 """A part of a tensor along one dimension, whose size doesn't depend on values."""
+
+REPEATS: Final = Meaning(r"aten::(repeat|repeat_interleave|expand|expand_as|tile)$", _O)
+"""Rows again and again, written or as a view."""
 
 DIAGONAL: Final = Meaning(r"aten::(diagonal|diag|trace)$", _O)
 """One element of each row of a matrix."""
