@@ -255,7 +255,8 @@ struct Call {
     Form form(int64_t line) const {
         if (!lines_in && !lines_out && delays[line] >= samples) return Form::unheard;
         if (in_place_) return Form::in_place;
-        return lines_out && samples <= 2 * block() ? Form::shifted : Form::ring;
+        // A state that is a ring does not begin with its oldest sample.
+        return lines_out && !passed && samples <= 2 * block() ? Form::shifted : Form::ring;
     }
     // Pieces of the inputs, of what goes through the filters and is added there, of silence and the dropped, of shared sums.
     int64_t pieces() const { return inputs + 2 * lines + 2 + (lines + inputs) / 2; }

@@ -55,6 +55,11 @@ private:
             for (int64_t i = begin; i < end; ++i) {
                 const int64_t c = i / tiles, first = i % tiles * direct_tile;
                 const int64_t count = std::min(direct_tile, results_ - first);
+                if (is_plain(first, count)) {
+                    fir_.filter_few(signal_of(c), job_.origin, job_.filters.of(c), length,
+                                    channel_of(job_.output, job_.output_channel_stride, c), first, count);
+                    continue;
+                }
                 const Tile out = {space.data() + inputs, lanes_, first, count};
                 const int64_t computed = whole_vectors(count);
                 fir_.load(signal_of(c), first + job_.origin - length + 1, whole_vectors(computed + length - 1),
@@ -63,6 +68,15 @@ private:
                 finish(out, c);
             }
         });
+    }
+
+    // Whether results [first, first + count) are a few taps' of contiguous samples and nothing else, so that they need
+    // no tile.
+    bool is_plain(int64_t first, int64_t count) const {
+        const int64_t length = job_.filters.length, begin = first + job_.origin;
+        return length <= std::min(few_taps, lanes_) && job_.signal.stride == 1 && count % lanes_ == 0 &&
+               begin >= length - 1 && begin + count <= job_.signal.length && first >= job_.added_length &&
+               first + count <= job_.output.length;
     }
 
     // --- overlap-save -----------------------------------------------------------------------------------

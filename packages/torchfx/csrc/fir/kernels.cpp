@@ -141,6 +141,34 @@ void filter(const double* in, const double* taps, int64_t n_taps, double* out, i
     for (; i < count; i += VD) filter_vectors<1>(in + i, taps, n_taps, out + i);
 }
 
+template <class Sample, int n_taps>
+void filter_samples(const Sample* x, const double* taps, Sample* y, int64_t count) {
+    for (int64_t i = 0; i < count; i += VD) {
+        vd sum = set1(0.0);
+        TORCHFX_UNROLL
+        for (int k = 0; k < n_taps; ++k) sum = fma(set1(taps[k]), load_samples(x + i - k), sum);
+        store_samples(y + i, sum);
+    }
+}
+
+template <class Sample>
+void filter_samples(const Sample* x, const double* taps, int64_t n_taps, Sample* y, int64_t count) {
+    if (n_taps == 1) filter_samples<Sample, 1>(x, taps, y, count);
+    if (n_taps == 2) filter_samples<Sample, 2>(x, taps, y, count);
+    if (n_taps == 3) filter_samples<Sample, 3>(x, taps, y, count);
+    if (n_taps == 4) filter_samples<Sample, 4>(x, taps, y, count);
+}
+
+void filter_few(const FirSignal& signal, int64_t origin, const double* taps, int64_t n_taps, const FirOutput& output,
+                int64_t first, int64_t count) {
+    if (signal.dtype == TORCHFX_F32)
+        filter_samples(static_cast<const float*>(signal.data) + first + origin, taps, n_taps,
+                       static_cast<float*>(output.data) + first, count);
+    else
+        filter_samples(static_cast<const double*>(signal.data) + first + origin, taps, n_taps,
+                       static_cast<double*>(output.data) + first, count);
+}
+
 TORCHFX_INLINE double sum_of_lanes(vd v) {
     double lanes[VD], sum = 0;
     store(lanes, v);
@@ -207,8 +235,8 @@ void add_not_finite(const double* balance, const int32_t* counts, int64_t window
 
 }  // namespace
 
-extern const FirKernels fir_kernels = {VD,         load_any,       store_any,   filter, correlate,
-                                       take_signs, add_not_finite, &fft_kernels};
+extern const FirKernels fir_kernels = {VD,        load_any,   store_any,      filter,      filter_few,
+                                       correlate, take_signs, add_not_finite, &fft_kernels};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

@@ -29,6 +29,9 @@ struct FirOutput {
     int64_t tail_length;
 };
 
+// Up to so many taps, to convert each sample once for each of them takes less time than to write it to a tile.
+constexpr int64_t few_taps = 4;
+
 // Tiles are doubles in memory; vector v of a tile (`lanes` values) lies at tile[v * step].
 struct FirKernels {
     int lanes;
@@ -40,6 +43,10 @@ struct FirKernels {
 
     // out[i] = sum_k taps[k] in[i + n_taps - 1 - k] for i < count, a multiple of `lanes`.
     void (*filter)(const double* in, const double* taps, int64_t n_taps, double* out, int64_t count);
+    // output[first + i] = sum_k taps[k] signal[first + origin + i - k] for i < count, a multiple of `lanes`: of at most
+    // `few_taps` taps and `lanes`, and of contiguous samples that lie within signal and output.
+    void (*filter_few)(const FirSignal& signal, int64_t origin, const double* taps, int64_t n_taps,
+                       const FirOutput& output, int64_t first, int64_t count);
     // sum[k] += sum_i a[i] b[i + k] for k < lags and i < count, a multiple of `lanes`.
     void (*correlate)(const double* a, const double* b, int64_t count, double* sum, int64_t lags);
 

@@ -7,10 +7,23 @@ from torch.profiler import profile
 from torchfx._ops import elementwise, native
 
 SHAPES = [(7,), (elementwise.LARGE + 3,), (3, elementwise.LARGE // 2 + 1), (2, 2, elementwise.LARGE // 4 + 5)]
+
+
+def factors(x):
+    return torch.linspace(-2, 2, x.shape[-1], dtype=x.dtype)
+
+
+def scaled(x):
+    y = x.clone()
+    elementwise.scale(y, factors(x))
+    return y
+
+
 OPERATORS = {
     "clamp": (lambda x: elementwise.clamp(x, -0.5, 0.25), lambda x: x.clamp(-0.5, 0.25)),
     "clone": (elementwise.clone, torch.clone),
     "flip": (elementwise.flip, lambda x: x.flip(-1)),
+    "scale": (scaled, lambda x: x * factors(x)),
 }
 each_operator = pytest.mark.parametrize("name", OPERATORS)
 

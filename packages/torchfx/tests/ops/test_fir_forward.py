@@ -15,7 +15,7 @@ DTYPES = [torch.float32, torch.float64]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("taps", [1, 2, 3, 31, 64, 101, 511, 2000])
+@pytest.mark.parametrize("taps", [1, 2, 3, 4, 5, 31, 64, 101, 511, 2000])
 @pytest.mark.parametrize("form", FORMS)
 def test_any_length_and_channels_are_exact(rng, form, taps, dtype):
     b = rng.standard_normal(taps)

@@ -305,6 +305,18 @@ def test_a_side_chain_s_filter_does_not_burst():
     assert float(peaks.min()) > 0.39
 
 
+@pytest.mark.parametrize("drives", [(1.0, 0.0), (0.0, 1.0)])
+@pytest.mark.parametrize("filter_first", [False, True])
+def test_an_effect_that_becomes_part_of_a_filter_is_heard_until_that_is(drives, filter_first):
+    """A high-pass without drive is linear and joins the low-pass beside it: neither is ever heard alone."""
+    before, after = drives
+    ladder = fx.filter.Ladder(17_000, resonance=0.1, drive=before, mode="HPF24")
+    lowpass = fx.filter.LoButterworth(40)
+    chain = fx.FilterChain(lowpass, ladder) if filter_first else fx.FilterChain(ladder, lowpass)
+    y = run(Stream(chain, FS, 2), tone(1.0, 200.0), lambda: setattr(ladder, "drive", after), at=200)
+    assert float(y[:, 150 * BLOCK :].abs().max()) < 1e-6  # each by itself: 1e-2 and more
+
+
 def test_a_module_with_a_value_for_each_channel_may_be_appended():
     chain = fx.FilterChain(fx.effect.Gain(0.5))
     stream, x = Stream(chain, FS, 3), tone().mean(0).expand(3, -1)

@@ -202,6 +202,31 @@ def test_what_lines_hold_after_short_blocks_is_what_they_hold_after_the_whole(mo
     assert torch.allclose(later.process(x), whole.process(x), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("delay", [3, 5, 28, 255, 256, 257, 600])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda delay: fx.filter.Comb(FS / delay, q=58.0, fs=FS),
+        lambda delay: fx.effect.Delay(f"{delay} samples", feedback=0.9, mix=1.0, fs=FS),
+        lambda delay: fx.effect.PingPongDelay(f"{delay} samples", feedback=0.9, mix=1.0, fs=FS),
+    ],
+    ids=["comb", "delay", "ping-pong"],
+)
+def test_blocks_as_long_as_some_delays_equal_the_whole(make, delay, generator):
+    """Line and block meet at every size, wherever in its ring a line has got to."""
+    module = make(delay)
+    sizes = [
+        size
+        for first in (1, delay // 3 + 1)
+        for count in (1, 2, 3, 4)
+        for size in (first, max(1, count * delay - 1), count * delay, count * delay + 1)
+    ]
+    x = torch.randn(2, sum(sizes), dtype=torch.float64, generator=generator)
+    stream = fx.Stream(module, FS, 2)
+    y = torch.cat([stream.process(block) for block in x.split(sizes, dim=-1)], dim=-1)
+    torch.testing.assert_close(y, module(x), rtol=0, atol=1e-11)
+
+
 def test_a_steady_stream_notices_what_is_unlike_the_block_before(generator):
     """Blocks like the last one go straight to the program, where no attribute was assigned since."""
     x = torch.randn(2, 64, generator=generator)

@@ -18,7 +18,7 @@ from torchfx._ops.observers import profiler_enabled
 from torchfx._ops.operator import is_native
 from torchfx._ops.program import Program
 
-__all__ = ["clamp", "clone", "flip"]
+__all__ = ["clamp", "clone", "flip", "scale"]
 
 LARGE = 32_768
 """Elements from which on PyTorch's operators run on several threads."""
@@ -40,6 +40,18 @@ def clone(x: Tensor) -> Tensor:
 def flip(x: Tensor) -> Tensor:
     """Return a signal (..., time) backwards."""
     return _run(_factor(x.dtype), x, backwards=True) if _is_large(x) else x.flip(-1)
+
+
+def scale(x: Tensor, factors: Tensor) -> None:
+    """Multiply each sample of a signal (..., time) in place by its factor (time,)."""
+    if torch.compiler.is_compiling() or x.numel() < LARGE or x.requires_grad or not x.is_cpu:
+        x.mul_(factors)
+        return
+    time = x.shape[-1]
+    length = max(1, (LARGE - 1) // (x.numel() // time))  # PyTorch takes such parts on one thread
+    for start in range(0, time, length):
+        count = min(length, time - start)
+        x.narrow(-1, start, count).mul_(factors.narrow(0, start, count))
 
 
 def _is_large(x: Tensor) -> bool:

@@ -66,25 +66,26 @@ class Fade(Processor):
         y, stop = elementwise.clone(x), start + x.shape[-1]
         if start < first:
             rising = self._gains(first, x)[start:stop]
-            y[..., : len(rising)] *= rising
+            elementwise.scale(y[..., : len(rising)], rising)
         if stop > time - last:
-            falling = self._gains(last, x)[time - stop : time - start].flip(-1)
-            y[..., y.shape[-1] - len(falling) :] *= falling
+            falling = elementwise.flip(self._gains(last, x)[time - stop : time - start])
+            elementwise.scale(y[..., y.shape[-1] - len(falling) :], falling)
         return y
 
     def _gains(self, length: int, x: Tensor) -> Tensor:
         """Return the gains of a fade-in, of the type of x and on its device."""
-        if torch.compiler.is_compiling() or modes_active():
-            return _rising(self.shape, length, x.device).to(x.dtype)
-        with lasting():
-            return _kept(self.shape, length, x.device).to(x.dtype)
+        watched = torch.compiler.is_compiling() or modes_active()
+        return (_rising if watched else _kept)(self.shape, length, x.dtype, x.device)
 
 
-def _rising(shape: str, length: int, device: torch.device) -> Tensor:
-    """Return the gains of a fade-in of so many samples, float64."""
+def _rising(shape: str, length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return the gains of a fade-in of so many samples, computed in float64."""
     at = torch.arange(length, dtype=torch.float64, device=device)
-    return SHAPES[shape](at / max(1, length - 1))
+    return SHAPES[shape](at / max(1, length - 1)).to(dtype)
 
 
-_kept = lru_cache(maxsize=16)(_rising)
-"""The same, made once: PyTorch takes a cosine of 480 numbers on all threads."""
+@lru_cache(maxsize=16)
+def _kept(shape: str, length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return the same, made once: PyTorch takes a cosine of 480 numbers on all threads."""
+    with lasting():
+        return _rising(shape, length, dtype, device)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from functools import lru_cache
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from torchfx import _ops, audio_io
+from torchfx._ops.observers import modes_active
 from torchfx.core.processor import Processor
 from torchfx.core.resample import Resample
 from torchfx.design.colored_noise import COLORS
 from torchfx.errors import ArgumentError
 from torchfx.functional.noise import (
     add_noise,
-    add_white,
+    audible,
     color_state,
     colored,
     gain_at,
+    gain_over,
     key_of,
     magnitude,
     mixed,
@@ -29,6 +32,7 @@ from torchfx.functional.noise import (
 )
 from torchfx.parameters import Value, choice, count, duration, duration_samples, number, recording, sample_rate
 from torchfx.plan import State
+from torchfx.plan.steps import lasting
 from torchfx.rate import sample_rate as at_rate
 
 __all__ = ["AddBackgroundNoise", "AddNoise"]
@@ -143,11 +147,26 @@ class AddNoise(_Added):
         """Return the noisy signal."""
         if self.color != "white":
             return super().whole(x, rate)
-        place = places(torch.zeros(1, dtype=torch.int64, device=x.device), x.shape[:-1])
-        return add_white(x, place, key_of(self.seed), self.snr_db)
+        watched = torch.compiler.is_compiling() or modes_active()
+        place, level = (_white if watched else _kept_white)(x.shape[-2:-1], x.shape[-1], self.seed, x.device)
+        gain = gain_over(self.snr_db, magnitude(x), level)
+        return _ops.noise_forward(x, gain[..., 0], place, key_of(self.seed), "normal")
 
     def _normal(self, place: Tensor, count: int, shape: tuple[int, ...]) -> Tensor:
         return normal(places(place, shape), count, key_of(self.seed))
+
+
+def _white(shape: tuple[int, ...], time: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return where white noise begins in each of the channels (n,), or in a signal without any, (); its magnitude."""
+    place = places(torch.zeros(1, dtype=torch.int64, device=device), shape)
+    return place, audible(white_level(place, time, key_of(seed)))
+
+
+@lru_cache(maxsize=64)
+def _kept_white(shape: tuple[int, ...], time: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the same, found once: that takes as long as adding the noise."""
+    with lasting():
+        return _white(shape, time, seed, device)
 
 
 class AddBackgroundNoise(_Added):

@@ -15,8 +15,8 @@ from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.tensors import broadcast_shapes, check_signal, settings_on
 
 __all__ = [
-    "CHANNEL", "add_noise", "add_white", "color_state", "colored", "colored_from", "gain_at", "key_of", "magnitude",
-    "mixed", "noise", "normal", "places", "white_level",
+    "CHANNEL", "add_noise", "add_white", "audible", "color_state", "colored", "colored_from", "gain_at", "gain_over",
+    "key_of", "magnitude", "mixed", "noise", "normal", "places", "white_level",
 ]  # fmt: skip
 
 CHANNEL = 2**40
@@ -174,12 +174,21 @@ def _together(magnitudes: Tensor) -> Tensor:
 
 def gain_at(snr_db: float | Tensor, signal_level: Tensor, noise_level: Tensor) -> Tensor:
     """Return what noise is multiplied by, from the magnitudes of both wholes: float64, (..., 1, 1) or (1,)."""
+    return gain_over(snr_db, signal_level, audible(noise_level))
+
+
+def audible(noise_level: Tensor) -> Tensor:
+    """Return the magnitude of noise, 1 for silence: whatever that is multiplied by, nothing is added."""
+    return torch.where(noise_level > 0, noise_level, 1.0)
+
+
+def gain_over(snr_db: float | Tensor, signal_level: Tensor, noise_level: Tensor) -> Tensor:
+    """Return the same for noise that is not silent."""
     if isinstance(snr_db, Tensor):
         ratio: Any = 10 ** (settings_on(snr_db, signal_level.device)[..., None] / -20)
     else:
         ratio = 10 ** (snr_db / -20)
-    # Noise that is silent has no level: whatever it is multiplied by, nothing is added.
-    gain: Tensor = signal_level * ratio / torch.where(noise_level > 0, noise_level, 1.0)
+    gain: Tensor = signal_level * ratio / noise_level
     return gain
 
 

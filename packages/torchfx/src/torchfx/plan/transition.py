@@ -435,7 +435,9 @@ def _pairs(
 ) -> list[tuple[Step, State, Step]]:
     """Return old steps with their states, each with the new step that replaces it.
 
-    Steps correspond one by one from both ends of the plans. What lies between is replaced as a whole.
+    Steps correspond one by one from both ends of the plans. What lies between is replaced as a whole, together with the
+    linear steps beside it that differ: an effect that has become linear is part of one, and must not be left out before
+    that one is heard.
     """
     a, b = old.states(state, shape, dtype, device), new.steps
     fewest = min(len(a), len(b))
@@ -444,6 +446,11 @@ def _pairs(
         first += 1
     while last < fewest - first and _corresponds(a[-1 - last][0], b[-1 - last]):
         last += 1
+    if first + last < max(len(a), len(b)):  # what lies between may have become part of a linear step, or left one
+        while first and _has_other_parts(a[first - 1][0], b[first - 1]):
+            first -= 1
+        while last and _has_other_parts(a[-last][0], b[-last]):
+            last -= 1
     from_a, from_b = len(a) - last, len(b) - last
     found = [(*step, other) for step, other in zip(a[:first], b[:first], strict=True)]
     if first < max(from_a, from_b):
@@ -454,6 +461,11 @@ def _pairs(
             row = LateStep(row, (1, 1))
         found.append((_PlanStep.of([step for step, _ in gone], old), tuple(inner), row))
     return [*found, *((*step, other) for step, other in zip(a[from_a:], b[from_b:], strict=True))]
+
+
+def _has_other_parts(a: Step, b: Step) -> bool:
+    """Return whether two steps are linear ones that may be made of other modules."""
+    return isinstance(a, LTIStep) and isinstance(b, LTIStep) and not equal(a, b)
 
 
 def _split(
