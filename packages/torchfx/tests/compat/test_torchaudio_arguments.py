@@ -84,3 +84,12 @@ def test_a_spectrogram_has_the_window_and_steps_of_a_plain_transform_unless_told
     if power is not None:
         spectra.sum().backward()
         assert torch.equal(x.grad.isfinite(), torch.ones_like(x, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("diag_eps", [1e-7, 0.1, 1.0])
+def test_a_transfer_function_is_a_column_of_the_speech_after_one_iteration(diag_eps):
+    """With the loaded noise N, N (N^-1 S) e is S e, however much is loaded."""
+    draw = torch.Generator().manual_seed(0)
+    psd_s, psd_n = (torch.randn(5, 4, 4, dtype=torch.complex128, generator=draw) for _ in range(2))
+    found = F.rtf_power(psd_s, psd_n, 2, n_iter=1, diag_eps=diag_eps)
+    assert (found - psd_s[..., 2]).abs().max() < 1e-11
