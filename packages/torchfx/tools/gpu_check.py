@@ -41,8 +41,10 @@ from torch import Tensor
 import torchfx as fx
 from torchfx import _ops
 from torchfx._ops.fir import triton as fir
+from torchfx._ops.mel import composite as mel
 from torchfx.catalogue import available
 from torchfx.design.state_space import state_variable
+from torchfx.spectral.filters import mel_bands
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmark"))
 from bench.hardware import hardware
@@ -54,6 +56,12 @@ BOUND = {torch.float32: 1e-6, torch.float64: 1e-10}
 
 SECTION_BOUND = {torch.float32: 1e-6, torch.float64: 1e-9}
 """Deviation of a section's gradient from that of float64 samples on the CPU, in its own peak."""
+
+BAND_BOUND = {torch.float32: 1e-5, torch.float64: 1e-10}
+"""Deviation of bands and of log(1 + band), in their peak."""
+
+BAND_GRADIENT_BOUND = {torch.float32: 1e-3, torch.float64: 1e-9}
+"""Deviation of the gradient by samples through magnitudes or logarithms, in its peak: near 0 their slope is steep."""
 
 STATE_BOUND = {torch.float32: 1e-8, torch.float64: 1e-9}
 """The same for a cascade's state after; a chunk of float32 samples neglects 1e-10 of what came before its warm-up."""
@@ -207,6 +215,28 @@ def _delay_network(
     for what, y, known in zip(("", ", lines after", ", state after"), found, exact, strict=True):
         if known.numel():
             yield _row(case + what, y, known, BOUND[dtype])
+
+
+def _bands(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield rows for powers, bands and their logarithms, and gradients; the oracle is plain PyTorch in float64."""
+    draw = torch.Generator().manual_seed(5)
+    cases = itertools.product(((400, 160), (1024, 256), (600, 700)), (None, 80), SHAPES[3 : 4 if quick else None])
+    for (n_fft, hop), count, shape in cases:
+        x = torch.randn(shape, generator=draw).to(dtype)
+        filters = None if count is None else mel_bands(n_fft // 2 + 1, 16_000, count, 0.0, None, "slaney", "slaney")
+        for power, emphasis, logarithm in ((1.0, 0.97, (0.0, 0.0, 0.0)), (2.0, 0.0, (1.0, 0.0, 1.0))):
+            settings = (n_fft, hop, n_fft // 2, shape[-1] // hop, True, power, emphasis, emphasis > 0, *logarithm)
+            results = []
+            for samples in (x.double(), x.cuda()):
+                given = samples.requires_grad_()
+                weights = None if filters is None else filters.to(given.device)
+                window = torch.hann_window(n_fft, dtype=torch.float64, device=given.device)
+                y = _ops.mel_forward(given, window, weights, *settings)
+                results.append((y, *torch.autograd.grad(y.sum(), given)))
+            exact, found = results
+            case = f"{count} bands, n_fft {n_fft}, power {power}, {shape}, {dtype}"
+            yield _row(case, found[0], exact[0].detach(), BAND_BOUND[dtype])
+            yield _row(f"{case}, gradient", found[1], exact[1], BAND_GRADIENT_BOUND[dtype])
 
 
 def _varying(channels: int, samples: int, dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
@@ -407,6 +437,8 @@ GROUPS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "changing filters, one sample": partial(_varying, 2, 1, torch.float64),
     "changing filters, long": partial(_varying, 1, 100_000, torch.float64),
     "dynamics": _dynamics,
+    "bands, float32": partial(_bands, torch.float32),
+    "bands, float64": partial(_bands, torch.float64),
     "gradients, float32": partial(_gradients, torch.float32),
     "gradients, float64": partial(_gradients, torch.float64),
     "ways of calling": _ways_of_calling,
@@ -446,6 +478,9 @@ def kernels() -> Iterator[dict[str, Any]]:
         "all-pole": lambda: both(operators.allpole_forward, x, 0.1 * noise(3, 5001, 2), noise(3, 2)),
         "all-pole of order 3": lambda: operators.allpole_forward(x, 0.1 * noise(1, 3), None),
         "state-space": lambda: both(operators.state_space_forward, x, 0.1 * noise(1, 3, 3), noise(3, 2)),
+        "bands": lambda: operators.mel_forward(
+            x, noise(400), noise(80, 201), 400, 160, 200, 31, True, 2.0, 0.97, True, 1.0, 1e-10, 0.0
+        ),
         "saturated": lambda: operators.saturated_forward(x, 0.1 * noise(1, 4, 4).abs(), noise(3), noise(3), None),
     }
     for name, call in calls.items():
@@ -491,6 +526,8 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
     for shape in ((2, 10 * FS), (64, 1, FS)):
         yield from _reverb(torch.randn(shape, device="cuda"), deadline)
     yield from _varying_times(deadline)
+    for n_fft, hop in ((400, 160), (1024, 256)):
+        yield from _band_times(n_fft, hop, deadline)
     for channels, seconds in ((2, 60), (16, 10)):
         x = torch.randn(channels, seconds * FS, device="cuda")
         detectors = {"copy": partial(torch.empty_like(x).copy_, x)} | _detectors(x)
@@ -534,6 +571,20 @@ def _varying_times(deadline: float) -> Iterator[dict[str, Any]]:
     system, y = state_variable(torch.linspace(100, FS / 6, 10 * FS), 2.0, 0.0, FS).cuda(), torch.empty_like(sweep)
     swept = {"copy": lambda: y.copy_(sweep), "torchfx": lambda: _ops.state_space_forward(sweep, system)}
     yield from _turns("state-variable filter", sweep, swept, 15, deadline)
+
+
+def _band_times(n_fft: int, hop: int, deadline: float) -> Iterator[dict[str, Any]]:
+    """Yield rows for the logarithms of 80 mel bands of a batch, beside plain PyTorch."""
+    x = torch.randn(32, 10 * 16_000, device="cuda")
+    y, filters = torch.empty_like(x), mel_bands(n_fft // 2 + 1, 16_000, 80, 0.0, None, "slaney", "slaney").cuda()
+    window = torch.hann_window(n_fft, dtype=torch.float64, device="cuda")
+    settings = (n_fft, hop, n_fft // 2, x.shape[-1] // hop, True, 2.0, 0.0, False, 1.0, 1e-10, 0.0)
+    passes = {
+        "copy": lambda: y.copy_(x),
+        "torchfx": lambda: _ops.mel_forward(x, window, filters, *settings),
+        "plain PyTorch": lambda: mel.mel_forward({}, x, window, filters, *settings),
+    }
+    yield from _turns(f"80 mel bands, n_fft {n_fft}", x, passes, 15, deadline)
 
 
 def _passes(

@@ -152,14 +152,14 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, lines: int = 1, **const
     constants |= {name: 1 for name in ("time_stride", "g_time_stride") if name in names}
     float64 = {
         "sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "system", "lines", "lines_after", "before",
-        "after", "coefficients", "settings", "gain", "by_chunk", "checkpoints", "products",
+        "after", "coefficients", "settings", "gain", "by_chunk", "checkpoints", "products", "window", "filters",
     }  # fmt: skip
-    samples = ("x", "y", "key", "signals", "g", "sums")
+    samples = ("x", "y", "key", "signals", "g", "sums", "windowed", "spectra")
     integers = {"row_stride", "g_row_stride", "time", "length", "g_length", "ahead"}
     aligned = {*samples, "weights", *integers, *float64}
     types: dict[str, Any] = dict.fromkeys(samples, f"*{dtype}") | dict.fromkeys(float64, "*fp64")
     types |= {"weights": {"fp32": "*fp16"}.get(dtype, "*fp64"), "scale": "*fp32", "log_tolerance": "fp32"}
-    types |= {"delays": ("i32",) * lines}
+    types |= {"delays": ("i32",) * lines, "extent": "*i32"}
     source = ASTSource(
         fn=kernel,
         signature={name: "constexpr" if name in constants else types.get(name, "i32") for name in names},

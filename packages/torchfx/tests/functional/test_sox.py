@@ -212,6 +212,14 @@ def test_vad_takes_the_earliest_channel():
     assert kept == both.shape[-1] + fs // 2
 
 
+@pytest.mark.parametrize("pre_trigger_time", [0.0, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("shape", [(32_000,), (2, 20_000), (2, 3, 100), (1, 1)])
+def test_vad_of_no_speech_keeps_what_comes_before_a_trigger(pre_trigger_time, shape):
+    kept = min(shape[-1], round(pre_trigger_time * 16_000))
+    x = torch.full(shape, 1e-30)
+    assert torch.equal(F.vad(x, 16_000, pre_trigger_time=pre_trigger_time), x[..., :kept])
+
+
 def test_vad_of_no_speech_is_empty():
     assert F.vad(torch.zeros(2, 50_000), 16_000).shape == (2, 0)
     assert F.vad(torch.zeros(1), 16_000).shape == (0,)

@@ -206,6 +206,7 @@ SIGNALS = {
     "delay_network_forward": (X, [7, 9], of(4, 3).T, None, of(32)[::2], None, False),
     "allpole_forward": (X, of(2, 3000, 4)[..., ::2], of(2, 4)[..., ::2]),
     "state_space_forward": (X, of(1, 3, 6)[..., ::2], of(2, 4)[..., ::2]),
+    "mel_forward": (X, of(100)[::2], of(51, 9).T[:, ::2], 50, 10, 0, 296, False, 2.0, 0.0, False, 1.0, 1e-10, 0.0),
     "saturated_forward": (X, of(1, 3, 6)[..., ::2], of(4)[::2], of(4)[::2], of(2, 4)[..., ::2]),
 }
 

@@ -61,7 +61,7 @@ def vad(
         hp_lifter_freq, lp_lifter_freq: which pitches, Hz.
 
     Returns:
-        The rest, (..., fewer), a view of `waveform`; without speech, with no samples.
+        The rest, (..., fewer), a view of `waveform`; without speech, its first `pre_trigger_time` seconds.
 
     Raises:
         ArgumentError: times or frequencies for which there is nothing to measure.
@@ -104,6 +104,7 @@ def vad(
     )
     boots = int(boot_time * measure_freq - 0.5)
     kept = math.ceil(search_time * measure_freq)
+    before = int(pre_trigger_time * fs + 0.5)
     gap = int(allowed_gap * measure_freq + 0.5)
 
     spectrum = noise = torch.zeros(len(rows), high - low, dtype=torch.float64, device=rows.device)
@@ -135,9 +136,9 @@ def vad(
                 if triggered:
                     flushed = max(flushed, _speech_before(measured[channel][::-1], trigger_level, gap))
             if triggered:
-                start = k * period - int(pre_trigger_time * fs + 0.5) - flushed * period
+                start = k * period - before - flushed * period
                 return waveform[..., max(0, start) :]
-    return waveform[..., :0]
+    return waveform[..., : max(0, before)]
 
 
 def _speech_before(levels: list[float], trigger_level: float, gap: int) -> int:

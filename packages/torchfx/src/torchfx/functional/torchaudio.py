@@ -21,6 +21,7 @@ from torch import Tensor
 
 from torchfx import _ops, design
 from torchfx._ops import elementwise
+from torchfx._ops.checks import broadcast_shapes
 from torchfx.checks import finite_number, number_text, whole_number
 from torchfx.design.sinc_resampling import sinc_reach, sinc_taps
 from torchfx.errors import ArgumentError
@@ -259,6 +260,8 @@ def add_noise(waveform: Tensor, noise: Tensor, snr: Tensor, lengths: Tensor | No
         raise ArgumentError(
             f"waveform, noise and snr must have the shapes (..., time), (..., time), (...), got {shapes}"
         )
+    leading = {"waveform": waveform.shape[:-1], "noise": noise.shape[:-1], "snr": snr.shape}
+    broadcast_shapes(**leading, **({} if lengths is None else {"lengths": lengths.shape}))
     heard = None
     if lengths is not None:
         heard = torch.arange(waveform.shape[-1], device=waveform.device) < lengths[..., None]
@@ -302,6 +305,22 @@ def resample(
         torch.Size([2, 480])
     """
     waveform = check_signal(waveform)
+    before, after, zeros, rolloff, shape = checked_resampling(
+        orig_freq, new_freq, lowpass_filter_width, rolloff, resampling_method, beta
+    )
+    if before == after:
+        return waveform
+    common = math.gcd(before, after)
+    up, down = after // common, before // common
+    taps = settings_on(sinc_taps(up, down, zeros, rolloff, shape), waveform.device)
+    length = resampled_length(waveform.shape[-1], up, down)
+    return _ops.resample_forward(waveform, taps, down, sinc_reach(up, down, zeros, rolloff), length)
+
+
+def checked_resampling(
+    orig_freq: int, new_freq: int, lowpass_filter_width: int, rolloff: float, resampling_method: str, beta: float | None
+) -> tuple[int, int, int, float, float | None]:
+    """Return both rates, the sinc's zeros, its rolloff and the Kaiser window's beta, None for Hann's, or raise."""
     before, after = (
         whole_number(name, int(value) if float(value).is_integer() else value, 1)
         for name, value in (("orig_freq", orig_freq), ("new_freq", new_freq))
@@ -311,16 +330,10 @@ def resample(
         raise ArgumentError(f"rolloff must lie in (0, 1], got {number_text(rolloff)}")
     if resampling_method not in RESAMPLINGS:
         raise ArgumentError(f"resampling_method must be one of {', '.join(RESAMPLINGS)}, got {resampling_method!r}")
-    if before == after:
-        return waveform
-    common = math.gcd(before, after)
-    up, down = after // common, before // common
     shape = None
     if resampling_method == "sinc_interp_kaiser":
         shape = KAISER_BETA if beta is None else finite_number("beta", beta)
-    taps = settings_on(sinc_taps(up, down, zeros, rolloff, shape), waveform.device)
-    length = resampled_length(waveform.shape[-1], up, down)
-    return _ops.resample_forward(waveform, taps, down, sinc_reach(up, down, zeros, rolloff), length)
+    return before, after, zeros, rolloff, shape
 
 
 def speed(

@@ -155,8 +155,10 @@ def _mel_banks(
         corners = vtln_warp_mel_freq(vtln_low, vtln_high, low, high, warp, corners)
     left, centre, right = (corners[k : k + num_bins, None] for k in range(3))
     at = mel_scale(torch.arange(size // 2, dtype=torch.float64) * (rate / size))
-    rise, fall = (at - left) / (centre - left), (right - at) / (right - centre)
-    return torch.minimum(rise, fall).clamp(min=0), inverse_mel_scale(centre[:, 0])
+    # Warped corners may descend: a band's right one may lie below its centre.
+    rise = torch.where((left < at) & (at <= centre), (at - left) / (centre - left), 0.0)
+    fall = torch.where((centre < at) & (at < right), (right - at) / (right - centre), 0.0)
+    return rise + fall, inverse_mel_scale(centre[:, 0])
 
 
 @dataclass(frozen=True)

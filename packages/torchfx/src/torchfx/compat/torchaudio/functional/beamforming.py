@@ -129,7 +129,8 @@ def rtf_power(
     _check_covariances(psd_s=psd_s, psd_n=psd_n)
     if n_iter < 1:
         raise ArgumentError(f"n_iter must be >= 1, got {n_iter}")
-    ratio = torch.linalg.solve(_loaded(psd_n, diagonal_loading, diag_eps), psd_s)
+    psd_n = _loaded(psd_n, diagonal_loading, diag_eps)
+    ratio = torch.linalg.solve(psd_n, psd_s)
     found = _column(ratio, reference_channel)[..., None]
     for _ in range(n_iter - 2):
         found = ratio @ found

@@ -31,10 +31,10 @@ __all__ = [
 def spectrogram(
     waveform: Tensor,
     pad: int,
-    window: Tensor,
+    window: Tensor | None,
     n_fft: int,
-    hop_length: int,
-    win_length: int,
+    hop_length: int | None,
+    win_length: int | None,
     power: float | None,
     normalized: bool | str,
     center: bool = True,
@@ -47,10 +47,10 @@ def spectrogram(
     Args:
         waveform: float32 or float64, (..., time).
         pad: zeros put before and behind the signal.
-        window: (win_length,).
+        window: (win_length,); None: ones.
         n_fft: samples that are transformed.
-        hop_length: samples from one frame to the next.
-        win_length: samples of the window.
+        hop_length: samples from one frame to the next; None: n_fft // 4.
+        win_length: samples of the window; None: n_fft.
         power: exponent of the magnitude; None: the spectra, complex.
         normalized: True or "window": divided by the root of the window's energy; "frame_length": by that of n_fft.
         center: whether frame f has its middle at sample f hop_length.
@@ -69,6 +69,9 @@ def spectrogram(
         torch.Size([2, 33, 13])
     """
     _tell_of(return_complex)
+    hop_length = n_fft // 4 if hop_length is None else hop_length
+    win_length = n_fft if win_length is None else win_length
+    window = torch.ones(win_length, device=waveform.device) if window is None else window
     if onesided and power in (1, 2):
         return bands_of(waveform, pad, window, n_fft, hop_length, win_length, power, normalized, center, pad_mode)
     waveform = check_signal(waveform)

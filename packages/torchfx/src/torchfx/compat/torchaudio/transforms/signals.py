@@ -13,6 +13,7 @@ from torchfx.checks import number_text
 from torchfx.compat.torchaudio import functional as F  # noqa: N812
 from torchfx.effect.fade import SHAPES
 from torchfx.errors import ArgumentError
+from torchfx.functional.torchaudio import checked_resampling
 
 __all__ = [
     "AddNoise",
@@ -52,6 +53,9 @@ class Resample(Resampling):
         rolloff: the cutoff as a part of half the lower rate.
         beta: of the Kaiser window.
         dtype: not needed: coefficients are float64.
+
+    Raises:
+        ArgumentError: an argument out of range.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class Resample(Resampling):
     ) -> None:
         """Keep the settings."""
         super().__init__()
+        checked_resampling(orig_freq, new_freq, lowpass_filter_width, rolloff, resampling_method, beta)
         self.orig_freq, self.new_freq, self.resampling_method = orig_freq, new_freq, resampling_method
         self.lowpass_filter_width, self.rolloff, self.beta = lowpass_filter_width, rolloff, beta
 
