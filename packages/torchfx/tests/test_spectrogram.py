@@ -5,7 +5,9 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
+import torchfx as fx
 from command import run_here
 from torchfx import audio_io
 from torchfx.spectrogram import as_text, spectrogram
@@ -74,3 +76,80 @@ def test_the_picture_is_a_png(tmp_path):
     refused = run_here("spectrogram", "a.wav", "--png", "no/a.png", folder=tmp_path)
     assert refused.returncode == 3
     assert "cannot write no/a.png" in refused.stderr
+
+
+def test_a_wave_gives_what_its_file_gives(tmp_path):
+    x = torch.rand(2, 30_000, generator=torch.Generator().manual_seed(0)) - 0.5
+    wave = fx.Wave(x, 44_100)
+    wave.save(tmp_path / "a.wav", encoding="FLOAT")
+    for mel in (None, 40):
+        of_file, of_wave = spectrogram(tmp_path / "a.wav", mel=mel), wave.spectrogram(mel=mel)
+        np.testing.assert_array_equal(of_file.levels_db, of_wave.levels_db)
+        assert (of_wave.fs, of_wave.duration_s, of_wave.is_mel) == (44_100, 30_000 / 44_100, mel is not None)
+        assert of_wave._repr_png_() == of_file._repr_png_()
+
+
+@pytest.mark.parametrize("hz", [312.5, 1000.0, 3398.4375])  # in the middle of a bin
+@pytest.mark.parametrize("mel", [None, 40])
+def test_axes_say_where_a_tone_is(hz, mel):
+    t = torch.arange(3 * FS) / FS
+    tone = torch.where((t >= 1) & (t < 2), torch.sin(2 * torch.pi * hz * t), 0.0)
+    found = fx.Wave(tone[None], FS).spectrogram(mel=mel)
+    assert found.levels_db.shape == (len(found.frequencies_hz), len(found.times_s))
+    row, column = np.unravel_index(found.levels_db.argmax(), found.levels_db.shape)
+    near = np.sort(np.abs(found.frequencies_hz - hz))
+    assert abs(found.frequencies_hz[row] - hz) in near[:2]
+    loud = found.times_s[found.levels_db[row] > -20]
+    assert (loud[0], loud[-1]) == pytest.approx((1, 2), abs=2048 / FS)
+    assert found.levels_db[row, column] == pytest.approx(0, abs=0.1 if mel is None else 4)
+
+
+def test_pictures_range_from_the_noise_to_the_loudest_value():
+    random = torch.Generator().manual_seed(0)
+    noise = 10 ** (-60 / 20) * torch.randn(1, 3 * FS, generator=random)
+    tone = 0.5 * torch.sin(2 * torch.pi * 440 * torch.arange(3 * FS) / FS)
+    floor = fx.Wave(noise, FS).spectrogram()
+    assert floor.range_db[1] - floor.range_db[0] == 40
+    low, high = fx.Wave(noise + tone, FS).spectrogram().range_db
+    assert high == 0
+    # A Hann window's noise bandwidth is 1.5 bins: noise of power s^2 is there like sines of squared amplitude
+    # 4 s^2 1.5 / N in the mean. Values follow an exponential distribution, a tenth of which lies below -ln 0.9 of it.
+    tenth = -60 + 10 * np.log10(4 * 1.5 / 2048 * -np.log(0.9))
+    assert low == 10 * np.floor(tenth / 10)
+    assert fx.Wave(tone[None], FS).spectrogram().range_db == (-100, 0)
+    assert fx.Wave(torch.zeros(1, FS), FS).spectrogram().range_db == (-100, 0)
+    loud = fx.Wave(1000 * tone[None], FS).spectrogram().range_db
+    assert loud == (-40, 60)
+
+
+@pytest.mark.parametrize("time", [1, 2, 5000])
+@pytest.mark.parametrize("value", [0.0, 1e-30, 1.0])
+@pytest.mark.parametrize("mel", [None, 1, 80])
+def test_any_signal_has_a_picture(time, value, mel):
+    pytest.importorskip("matplotlib")
+    found = fx.Wave(torch.full((2, time), value), FS).spectrogram(mel=mel)
+    assert np.isfinite(found.levels_db).all()
+    assert found.range_db[1] - found.range_db[0] in range(40, 101)
+    assert found._repr_png_().startswith(b"\x89PNG")
+    assert len(as_text(found, 60).splitlines()) == 21
+
+
+def test_frequencies_are_named_where_they_are():
+    found = fx.Wave(torch.zeros(1, 48_000), 48_000).spectrogram()
+    rows = as_text(found, 60, 12).splitlines()[:-1]
+    named = {row[:10].strip(): len(rows) - 1 - i for i, row in enumerate(rows) if row[:10].strip()}
+    assert named == {"0 Hz": 0, "5 kHz": 2, "10 kHz": 4, "15 kHz": 7, "20 kHz": 9}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mel": 0}, "mel must be a whole number >= 1"),
+        ({"mel": 1025}, r"mel must lie in \[1, size / 2\] = \[1, 1024\] bands, got 1025"),
+        ({"columns": 0}, "columns must be"),
+        ({"size": 1}, "size must be"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(arguments, message):
+    with pytest.raises(fx.ArgumentError, match=message):
+        fx.Wave(torch.zeros(1, 100), FS).spectrogram(**arguments)

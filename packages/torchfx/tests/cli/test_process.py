@@ -389,7 +389,11 @@ def test_a_preset_of_one_s_own(folder, torchfx, talk):
     (folder / "wrong.toml").write_text("speed = 3\n")
     for name, message in [
         ("wrong.toml", "a preset's keys must be among effects, rate"),
-        ("none", "a preset must be a TOML file or one of broadcast-r128, podcast, speech-16k, got 'none'"),
+        (
+            "none",
+            "a preset must be a TOML file or one of broadcast-r128, kaldi, librosa, nemo, podcast, speech-16k, "
+            "torchaudio, whisper, got 'none'",
+        ),
     ]:
         status, _, err = torchfx("talk.wav", "out/", "--preset", name)
         assert (status, message in err) == (2, True)

@@ -118,3 +118,21 @@ def test_bad_input_is_named():
 def test_they_compile():
     loss = torch.compile(losses.MelSTFTLoss(16_000, n_mels=20), fullgraph=True)
     assert loss(ESTIMATE.float(), TARGET.float()) > 0
+
+
+@pytest.mark.parametrize("distance", ["L1", "L2"])
+def test_the_backward_pass_keeps_four_spectra_at_most(distance):
+    kept = {}
+
+    def keep(tensor):
+        kept[tensor.data_ptr()] = tensor
+        return tensor
+
+    x, y = (torch.randn(2, 1, 20_000, generator=torch.Generator().manual_seed(i)) for i in (0, 1))
+    loss = losses.STFTLoss(w_linear=1.0, distance=distance)
+    size = loss.spectrum(x).numel()
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        found = loss(x.requires_grad_(), y)
+    assert sum(each.numel() for each in kept.values() if each.numel() == size) <= 4 * size
+    assert sum(each.numel() for each in kept.values()) < 5 * size
+    found.backward()

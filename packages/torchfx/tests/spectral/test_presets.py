@@ -45,14 +45,52 @@ def librosa(x):
     return np.maximum(levels, levels.max() - 80)
 
 
+def slaney_filters(rate, n_fft, bands):
+    """Return what `librosa.filters.mel` gives, with loops: triangles between mel corners, each of area 1 over Hz."""
+
+    def hz(mel):
+        return mel * 200 / 3 if mel < 15 else 1000 * np.exp((mel - 15) * np.log(6.4) / 27)
+
+    top = 15 + np.log(rate / 2 / 1000) * 27 / np.log(6.4)
+    corners = [hz(top * i / (bands + 1)) for i in range(bands + 2)]
+    filters = np.zeros((bands, n_fft // 2 + 1))
+    for m in range(bands):
+        low, middle, high = corners[m : m + 3]
+        for k in range(n_fft // 2 + 1):
+            f = k * rate / n_fft
+            filters[m, k] = max(0, min((f - low) / (middle - low), (high - f) / (high - middle))) * 2 / (high - low)
+    return filters
+
+
+def nemo_batch(x, lengths, pad_to=0):
+    """Return `FilterbankFeatures` in evaluation: of signals filled up with zeros, (batch, 64, frames), and lengths.
+
+    Source: NVIDIA NeMo, nemo/collections/asr/parts/preprocessing/features.py, with the defaults of
+    AudioToMelSpectrogramPreprocessor. There is dither in training only. Frame f has its middle at sample 160 f. There
+    is one more than whole hops, and only length // 160 count: others don't enter mean and deviation and are 0.
+    """
+    valid = lengths // 160
+    emphasised = np.concatenate([x[:, :1], x[:, 1:] - 0.97 * x[:, :-1]], axis=1)
+    emphasised[np.arange(x.shape[1]) >= lengths[:, None]] = 0
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(320) / 319)
+    around = np.pad(emphasised, [(0, 0), (256, 256)])
+    starts = range(
+        96, 96 + x.shape[1] // 160 * 160 + 1, 160
+    )  # torch.stft puts a short window in the transform's middle
+    frames = np.stack([np.abs(np.fft.rfft(around[:, s : s + 320] * window, 512)) ** 2 for s in starts], axis=-1)
+    found = np.log(slaney_filters(16_000, 512, 64) @ frames + 2.0**-24)
+    for item, count in zip(found, valid, strict=True):
+        counted = item[:, :count]
+        mean, deviation = counted.mean(-1, keepdims=True), counted.std(-1, ddof=1, keepdims=True)
+        item[:, :count] = (counted - mean) / (deviation + 1e-5)
+        item[:, count:] = 0
+    missing = -found.shape[-1] % pad_to if pad_to else 0
+    return np.pad(found, [(0, 0), (0, 0), (0, missing)]), valid
+
+
 def nemo(x):
-    frames = len(x) // 160
-    x = np.concatenate([x[:1], x[1:] - 0.97 * x[:-1]])
-    x = np.pad(x, 256)
-    window = np.pad(signal.get_window("hann", 320, fftbins=False), 96)
-    power = spectra(x, range(0, 160 * frames, 160), window, 512)
-    levels = np.log(mel_filters(257, 16_000, 64, norm="slaney", mel_scale="slaney") @ power + 2.0**-24)
-    return (levels - levels.mean(-1, keepdims=True)) / (levels.std(-1, keepdims=True, ddof=1) + 1e-5)
+    found, [frames] = nemo_batch(x[None], np.array([len(x)]))
+    return found[0, :, :frames]
 
 
 def torchaudio(x):
@@ -71,6 +109,29 @@ def test_presets_are_the_projects_formulas(formula, dtype):
     assert y.shape == exact.shape
     bound = 1e-5 if dtype == torch.float32 else 1e-10
     np.testing.assert_allclose(y.double(), exact, atol=bound * np.abs(exact).max(), rtol=0)
+
+
+@pytest.mark.parametrize("time", [320, 479, 480, 481, 4000, 16_001])
+def test_nemo_s_frames_are_those_that_count_in_its_batches(time):
+    longest = 20_000
+    x = noise(2, longest, dtype=torch.float64)
+    padded = x.clone()
+    padded[1, time:] = 0
+    batch, valid = nemo_batch(padded.numpy().copy(), np.array([longest, time]), pad_to=16)
+    assert batch.shape[-1] % 16 == 0
+    for item, count, alone in zip(batch, valid, (x[0], x[1, :time]), strict=True):
+        y = LogMel("nemo", fs=16_000)(alone).numpy()
+        assert y.shape[-1] == count == len(alone) // 160
+        np.testing.assert_allclose(y, item[:, :count], atol=1e-9)
+        assert (item[:, count:] == 0).all()
+
+
+def test_nemo_s_silence_is_0_and_a_single_frame_is_refused():
+    assert (LogMel("nemo", fs=16_000)(torch.zeros(1600, dtype=torch.float64)).abs() < 1e-6).all()
+    with pytest.raises(fx.ArgumentError, match="at least two frames"):  # NeMo raises, too, on a GPU
+        LogMel("nemo", fs=16_000)(noise(319))
+    with pytest.raises(fx.ArgumentError, match="at least 160 samples"):
+        LogMel("nemo", fs=16_000)(noise(159))
 
 
 def test_a_rate_that_contradicts_a_preset_is_refused():

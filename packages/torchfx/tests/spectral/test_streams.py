@@ -7,7 +7,16 @@ import torch
 
 import torchfx as fx
 from torchfx.errors import ArgumentError, StreamError
-from torchfx.spectral import MFCC, AmplitudeToDB, ComputeDeltas, LogMel, MelScale, MelSpectrogram, Spectrogram
+from torchfx.spectral import (
+    MFCC,
+    AmplitudeToDB,
+    ComputeDeltas,
+    LogMel,
+    MelScale,
+    MelSpectrogram,
+    SlidingWindowCmn,
+    Spectrogram,
+)
 
 from .test_spectra import noise
 
@@ -26,6 +35,16 @@ MADE = {
     "kaldi": lambda: LogMel("kaldi"),
     "librosa": lambda: LogMel("librosa", normalize=False),
     "torchaudio": lambda: LogMel("torchaudio"),
+    "slopes": lambda: LogMel("kaldi", 8) | ComputeDeltas(7),
+    "slopes among zeros": lambda: Spectrogram(n_fft=64) | ComputeDeltas(mode="constant"),
+    "slopes of reflected ends": lambda: Spectrogram(n_fft=64) | ComputeDeltas(9, "reflect"),
+    "slopes of slopes": lambda: MFCC(n_mfcc=5, n_mels=10, n_fft=64, log_mels=True) | ComputeDeltas() | ComputeDeltas(3),
+    "running mean": lambda: LogMel("kaldi", 8) | SlidingWindowCmn(9, 4),
+    "running mean from far": lambda: LogMel("kaldi", 8) | SlidingWindowCmn(3, 12),
+    "running mean of more than there is": lambda: LogMel("kaldi", 8) | SlidingWindowCmn(600, 100, norm_vars=True),
+    "running mean around": lambda: LogMel("kaldi", 8) | SlidingWindowCmn(6, center=True, norm_vars=True),
+    "running mean around more than there is": lambda: LogMel("kaldi", 8) | SlidingWindowCmn(99, center=True),
+    "slopes of what a running mean leaves": lambda: LogMel("kaldi", 8) | SlidingWindowCmn(5, 2) | ComputeDeltas(),
     "behind a filter": lambda: fx.filter.HiButterworth(80) | MelSpectrogram(n_fft=64, n_mels=10),
     "behind a late step": lambda: fx.effect.Limiter() | MelSpectrogram(n_fft=64, n_mels=10),
 }
@@ -64,6 +83,45 @@ def test_a_frame_appears_with_its_last_sample():
     assert seen + stream.flush().shape[-1] == 16
 
 
+@pytest.mark.parametrize(
+    ("make", "first"),
+    [
+        (lambda: ComputeDeltas(), 0),
+        (lambda: ComputeDeltas(9), 0),
+        (lambda: SlidingWindowCmn(6, 4), 3),
+        (lambda: SlidingWindowCmn(6, 1, norm_vars=True), 0),
+        (lambda: SlidingWindowCmn(6, center=True), 3),
+        (lambda: SlidingWindowCmn(7, center=True), 3),
+    ],
+)
+def test_a_frame_s_change_appears_as_late_as_it_says(make, first):
+    # Nothing appears before more than `first` frames can; then each frame does `latency_frames` behind its own.
+    change = make()
+    stream = fx.Stream(Spectrogram(n_fft=16, hop_length=8, center=False) | change, FS, 1)
+    x = noise(1, 16 + 8 * 39)
+    given = 0
+    for come, at in enumerate([0, *range(16, x.shape[-1], 8)], 1):
+        given += stream.process(x[:, at : at + (8 if at else 16)]).shape[-1]
+        ready = come - change.latency_frames
+        assert given == (ready if ready > first else 0)
+    assert given + stream.flush().shape[-1] == 40
+
+
+@pytest.mark.parametrize("change", [lambda: ComputeDeltas(7), lambda: SlidingWindowCmn(9, 4, norm_vars=True)])
+def test_changes_are_saved_and_restored(change):
+    chain, x = LogMel("kaldi", 20) | change(), noise(2, 8000)
+    first, second = fx.Stream(chain, FS, 2), fx.Stream(chain, FS, 2)
+    first.process(x[:, :3234])
+    second.state = first.state
+    assert torch.equal(first.process(x[:, 3234:]), second.process(x[:, 3234:]))
+    assert torch.equal(first.flush(), second.flush())
+
+
+def test_a_constant_has_no_deviation():
+    for x in (torch.full((3, 50), 0.1), torch.full((3, 50), -23.02585, dtype=torch.float64)):
+        assert (SlidingWindowCmn(9, 4, norm_vars=True)(x) == 0).all()
+
+
 def test_a_state_is_saved_and_restored():
     chain, x = LogMel("kaldi", 20), noise(2, 4000)
     first, second = fx.Stream(chain, FS, 2), fx.Stream(chain, FS, 2)
@@ -80,7 +138,7 @@ def test_a_state_is_saved_and_restored():
         (lambda: LogMel("nemo", normalize=False), "needs the whole signal"),
         (lambda: MFCC(), "range of 80 dB"),
         (lambda: Spectrogram() | AmplitudeToDB(top_db=80), "loudest value"),
-        (lambda: Spectrogram() | ComputeDeltas(), "needs the whole signal"),
+        (lambda: Spectrogram() | ComputeDeltas(mode="circular"), "whose end lies before its start"),
         (lambda: Spectrogram(pad=3), "needs the whole signal"),
     ],
 )

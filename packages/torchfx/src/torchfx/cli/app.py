@@ -131,6 +131,29 @@ def convert(
 
 
 @app.command(rich_help_panel=PROCESS)
+@takes_request(without=("bits", "bitrate"))
+def features(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="IN... OUT", help="Files, folders, globs, tables or -; a file, folder or -.")
+    ],
+    request: Request,
+) -> None:
+    """Write what recognisers listen to: mel spectrograms, cepstra, or what else a chain ends in.
+
+    torchfx features talk.wav talk.npy --preset whisper
+    torchfx features recordings/ mels/ --recursive --skip-existing --preset whisper
+    torchfx features recordings/ mfcc/ -e hibutterworth:80 -e mfcc:n_mfcc=13,n_mels=40 --rate 16kHz --format npz
+
+    Each file holds an array (channels, bins, frames). Samples are converted to the rate that a
+    preset needs. Outputs are .npy, .npz, .safetensors or .parquet files.
+    """
+    _keep_what_is_imported()
+    from torchfx.cli import process as command
+
+    raise typer.Exit(command.run(paths, request, "features"))
+
+
+@app.command(rich_help_panel=PROCESS)
 @takes_request(without=("dry_run", "skip_existing", "allow_nan"))
 def watch(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where files arrive.")],
@@ -185,11 +208,14 @@ def stats(
 def spectrogram(
     source: Annotated[str, typer.Argument(metavar="FILE", help="An audio file.")],
     png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture instead.")] = None,
+    mel: Annotated[
+        int | None, typer.Option("--mel", metavar="BANDS", help="Bands evenly spaced in mel; else bins in Hz.")
+    ] = None,
 ) -> None:
-    """Draw how loud an audio file is at each time and frequency."""
+    """Draw how loud an audio file is at each time and frequency, from its noise up."""
     from torchfx.cli import spectrogram as command
 
-    raise typer.Exit(command.run(source, png))
+    raise typer.Exit(command.run(source, png, mel))
 
 
 @app.command(rich_help_panel=EDIT)

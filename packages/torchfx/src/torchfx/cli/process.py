@@ -1,4 +1,4 @@
-"""`torchfx process`, `torchfx convert` and `torchfx watch`."""
+"""`torchfx process`, `torchfx convert`, `torchfx features` and `torchfx watch`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ def run(paths: list[str], request: Request, command: str = "process") -> int:
         return complain("process needs --effect, --preset or --rate; torchfx convert needs none", 2)
     *sources, output = paths
     try:
+        recipe = _recipe(request)
+        if command == "features" and not recipe.gives_features:
+            return complain(f"features needs a preset or effects that end in features, got {recipe}", 2)
         plan = distributed.plan(
-            sources, output, _recipe(request), recursive=request.recursive, overwrite=request.force,
+            sources, output, recipe, recursive=request.recursive, overwrite=request.force,
             resume=request.skip_existing,
         )  # fmt: skip
         if request.dry_run:
@@ -124,9 +127,11 @@ def _report(outcome: Outcome) -> None:
     for path, found in ((job.source, outcome.not_finite_in), (job.target, outcome.not_finite_out)):
         if found is not None:
             count, first = found
-            say(f"warning: {path}: {count} samples are NaN or infinite, the first in frame {first}")
+            what = "values" if outcome.details and path == job.target else "samples"
+            say(f"warning: {path}: {count} {what} are NaN or infinite, the first in frame {first}")
     if job.target != "-":
-        line(f"{job.source} -> {job.target} ({outcome.duration_s:.2f} s)")
+        details = f": {outcome.details}" if outcome.details else ""
+        line(f"{job.source} -> {job.target} ({outcome.duration_s:.2f} s{details})")
 
 
 def _status(outcomes: list[Outcome], allow_nan: bool, skipped: int) -> int:

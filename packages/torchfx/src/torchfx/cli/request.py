@@ -1,4 +1,4 @@
-"""The options that `torchfx process`, `convert` and `watch` share."""
+"""The options that `torchfx process`, `convert`, `features` and `watch` share."""
 
 from __future__ import annotations
 
@@ -26,14 +26,26 @@ class Request:
     effect: SomeEffects = None
     preset: Annotated[
         str | None,
-        typer.Option("--preset", metavar="FILE", help="A TOML file, or podcast, speech-16k or broadcast-r128."),
+        typer.Option(
+            "--preset",
+            metavar="FILE",
+            help="A TOML file, or podcast, speech-16k or broadcast-r128; of features whisper, kaldi, librosa, nemo or "
+            "torchaudio.",
+        ),
     ] = None
     rate: Annotated[
-        str | None, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate of the output, behind all effects.")
+        str | None,
+        typer.Option(
+            "--rate", "-r", metavar="HZ", help="Sample rate of the output, behind all effects; in front of features."
+        ),
     ] = None
     format: Annotated[
         str | None,
-        typer.Option("--format", metavar="NAME", help="wav, flac, ogg, mp3, m4a ...; else the suffix decides."),
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="wav, flac, ogg, mp3, m4a ...; of features npy, npz, safetensors, parquet; else the suffix decides.",
+        ),
     ] = None
     bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; else as many as the source has.")] = None
     bitrate: Annotated[

@@ -34,6 +34,16 @@ class Feature(Processor):
     takes_complex: ClassVar[bool] = False
     """Whether the features that come in may be complex."""
 
+    @property
+    def latency_frames(self) -> int:
+        """How many frames of the input a stream waits for, beyond a frame's own, until it gives that frame."""
+        return 0
+
+    @property
+    def required_rate(self) -> float | None:
+        """The only sample rate (Hz) of samples that the processor takes; None: any."""
+        return None
+
     @abstractmethod
     def features(self, x: Tensor, rate: float | None) -> Tensor:
         """Return the result for a whole signal, samples or features.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from torchfx.core.feature import Feature
+    from torchfx.spectrogram import Spectrogram
 
     ArrayLike = Tensor | npt.NDArray[Any] | Sequence[Any]
 
@@ -228,6 +229,33 @@ class Wave:
         if tags is None and isinstance(self.metadata.get("tags"), Mapping):
             tags = audio_io.kept_tags(target, self.metadata["tags"], format)
         audio_io.save(target, self.ys, self.fs, format, encoding, bits_per_sample, tags)
+
+    def spectrogram(self, columns: int = 1200, size: int = 2048, mel: int | None = None) -> Spectrogram:
+        """Measure how loud each frequency is over time; a notebook shows the picture.
+
+        Args:
+            columns: how many times at most, >= 1.
+            size: samples of a spectrum under a Hann window, >= 2.
+            mel: bands evenly spaced in mel in the place of bins, from 1 to size / 2.
+
+        Returns:
+            `levels_db` (frequencies, times), the mean power of all channels, 0 dB being a sine of amplitude 1; with
+            `frequencies_hz`, `times_s` and `plot()`. `torchfx.spectral.Spectrogram` gives powers for networks.
+
+        Raises:
+            ArgumentError: an argument out of range.
+
+        Examples:
+            >>> tone = Wave(torch.sin(2 * torch.pi * 1000 * torch.arange(16_000) / 16_000)[None], 16_000)
+            >>> found = tone.spectrogram()
+            >>> found
+            Spectrogram(1025 frequencies, 1200 times, 1.000 s, loudest 0.0 dB)
+            >>> print(found.frequencies_hz[found.levels_db[:, 600].argmax()])
+            1000.0
+        """
+        from torchfx.spectrogram import ArraySamples, measured
+
+        return measured(ArraySamples(np.asarray(self), self.fs), columns, size, mel)
 
     @overload
     def __or__(self, module: Feature) -> Tensor: ...  # type: ignore[overload-overlap]

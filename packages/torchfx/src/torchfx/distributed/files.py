@@ -15,12 +15,14 @@ from threading import local
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from torchfx import audio_io
+from torchfx.checks import number_text
+from torchfx.distributed.feature_files import feature_format, save_features
 from torchfx.distributed.recipe import Recipe
 from torchfx.distributed.sources import STREAM, Job, file_system, is_url
 from torchfx.errors import ArgumentError, AudioFileError, StreamError, TorchFXError
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 __all__ = ["Outcome", "heard_warnings", "is_taken", "process_job"]
 
@@ -39,9 +41,10 @@ class Outcome:
         job: the file read and the one written.
         error: why nothing was written, or None.
         warnings: what the listener should know, such as clipped samples.
-        duration_s: length of the result, seconds; 0 after an error.
+        duration_s: length of the result, of features that of the source, seconds; 0 after an error.
         not_finite_in: NaN and infinite samples in the source, and the frame of the first.
         not_finite_out: the same of the result.
+        details: what else there is to say of features: their shape, and the rate the samples were converted to.
     """
 
     job: Job
@@ -50,6 +53,7 @@ class Outcome:
     duration_s: float = 0.0
     not_finite_in: tuple[int, int] | None = None
     not_finite_out: tuple[int, int] | None = None
+    details: str = ""
 
     @property
     def not_finite(self) -> bool:
@@ -143,7 +147,7 @@ def _placed(target: str, recipe: Recipe) -> Iterator[_Output]:
     """Yield where to write: the path itself, stdout, or a file that is copied to its URL once it is whole."""
     name = recipe.format.upper() if recipe.format else None
     if target == STREAM:
-        yield _Output(sys.stdout.buffer, name or "WAV")
+        yield _Output(sys.stdout.buffer, name or (None if recipe.gives_features else "WAV"))
     elif not is_url(target):
         with _folders_of(Path(target)):
             yield _Output(target, name)
@@ -204,13 +208,17 @@ class _Work:
 
     def run(self) -> dict[str, Any]:
         """Write the result; return what `Outcome` says of it."""
-        if self.recipe.bits is None:
-            self.encoding = audio_io.kept_encoding(self.output.file, self.reader.info, self.output.format)
         chain = self.recipe.chain()
+        in_blocks, of_whole = self._in_blocks, self._whole
+        if self.recipe.gives_features:
+            feature_format(self.output.file, self.recipe.format)
+            in_blocks, of_whole = self._features_in_blocks, self._features_of_whole
+        elif self.recipe.bits is None:
+            self.encoding = audio_io.kept_encoding(self.output.file, self.reader.info, self.output.format)
         if chain is None:
             return self._copy()
         try:
-            return self._in_blocks(chain)
+            return in_blocks(chain)
         except StreamError as error:
             samples = self.reader.frames * self.reader.channels
             if samples > WHOLE_LIMIT:
@@ -218,7 +226,7 @@ class _Work:
                     f"{self.reader.name}: {error}, which may have {WHOLE_LIMIT} samples over all channels, got "
                     f"{samples}; cut the file (torchfx split), or run it on a Wave"
                 ) from None
-            return self._whole(chain)
+            return of_whole(chain)
 
     def _copy(self) -> dict[str, Any]:
         reader = self.reader
@@ -265,3 +273,49 @@ class _Work:
             found.append(bad.found)
         audio_io.save(self.output.file, result.ys, result.fs, **self._options(result.fs, result.channels()))
         return {"duration_s": len(result) / result.fs, "not_finite_in": found[0], "not_finite_out": found[1]}
+
+    def _features_in_blocks(self, chain: nn.Module) -> dict[str, Any]:
+        import torch
+
+        from torchfx.realtime.files import NotFinite
+        from torchfx.realtime.stream import Stream
+
+        stream, bad, parts = Stream(chain, self.reader.fs, self.reader.channels), NotFinite(), []
+        for start in range(0, self.reader.frames, BLOCK):
+            block = self.reader.read(min(BLOCK, self.reader.frames - start))
+            bad.look(block)
+            parts.append(stream.process(block))
+            if self.check is not None:
+                self.check()
+        return self._save_features(torch.cat([*parts, stream.flush()], dim=-1), bad.found)
+
+    def _features_of_whole(self, chain: nn.Module) -> dict[str, Any]:
+        import torch
+
+        from torchfx.core.wave import Wave
+        from torchfx.realtime.files import NotFinite
+
+        wave, bad = Wave(self.reader.part(), self.reader.fs), NotFinite()
+        bad.look(wave.ys)
+        with torch.no_grad():
+            found: Any = wave | chain
+        return self._save_features(found, bad.found)
+
+    def _save_features(self, found: Tensor, not_finite_in: tuple[int, int] | None) -> dict[str, Any]:
+        from torchfx.realtime.files import NotFinite
+
+        reader, bad = self.reader, NotFinite()
+        bad.look((found.abs() if found.is_complex() else found).flatten(0, -2))
+        fs = self.recipe.feature_rate or reader.fs
+        form = feature_format(self.output.file, self.recipe.format)
+        facts = {"fs": number_text(fs), "recipe": str(self.recipe)}
+        save_features(self.output.file, found.numpy(force=True), form, facts)
+        details = " x ".join(map(str, found.shape))
+        if fs != reader.fs:
+            details += f", resampled from {number_text(reader.fs)} to {number_text(fs)} Hz"
+        return {
+            "duration_s": reader.frames / reader.fs,
+            "not_finite_in": not_finite_in,
+            "not_finite_out": bad.found,
+            "details": details,
+        }

@@ -8,6 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchfx.checks import number_text
+from torchfx.checks import sample_rate as checked_rate
+from torchfx.distributed.feature_files import FEATURE_FORMATS, check_installed
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
 
 if TYPE_CHECKING:
@@ -24,13 +27,18 @@ RAW = {"u8": "PCM_U8", "s16": "PCM_16", "s24": "PCM_24", "s32": "PCM_32", "f32":
 class Recipe:
     """What becomes of each file. Without effects, rate and loudness samples are copied, and PyTorch is not loaded.
 
+    Effects that end in features (`torchfx.spectral`), such as "logmel:whisper", give files of features, each
+    (channels, bins, frames), in the place of audio.
+
     Args:
         effects: filters and effects in order, modules or texts such as "hibutterworth:80,order=4".
-        rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects.
+        rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects. Of features: the
+            rate of the samples they are made of, resampled in front; by default what they need, else the file's.
         loudness: integrated loudness of the output, LUFS.
         true_peak: what no peak exceeds afterwards, dB below full scale (a limiter with look-ahead). Limiting makes
             speech with high peaks 1 to 2 LU quieter, so with `loudness` both are done twice, which leaves about half.
-        format: "wav", "flac", "ogg", "opus", "mp3", "aiff" or "raw"; by default the output's suffix decides.
+        format: "wav", "flac", "ogg", "opus", "mp3", "aiff" or "raw", for features "npy", "npz", "safetensors" or
+            "parquet"; by default the output's suffix decides, and in a folder features go into .npy files.
         bits: bits per sample; by default as many as the source's.
         bitrate: of MP3, Vorbis and Opus: bits per second at least, or a text such as "128k"; by default no lower than a
             lossy source's, else what the encoder chooses.
@@ -52,11 +60,29 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Check the arguments; effects are built, so that a wrong one is refused before any file is read."""
-        if self.format is not None and self.format.lower() not in FORMATS:
-            raise ArgumentError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
+        formats = {**FORMATS, **FEATURE_FORMATS}
+        if self.format is not None and self.format.lower() not in formats:
+            raise ArgumentError(f"format must be one of {', '.join(formats)}, got {self.format!r}")
         self.bits_per_second()
         self.layout()
         self.chain()
+        self._check_kind()
+
+    def _check_kind(self) -> None:
+        """Raise where what is asked for contradicts what the effects give."""
+        form = None if self.format is None else self.format.lower()
+        if form is not None and (form in FEATURE_FORMATS) != self.gives_features:
+            gives, holds = ("features", "samples") if self.gives_features else ("samples", "features")
+            raise ArgumentError(f"format must hold {gives}, which the effects give, and {form} holds {holds}")
+        if not self.gives_features:
+            return
+        check_installed(form or "npy")
+        for name in ("loudness", "true_peak", "bits", "bitrate"):
+            if getattr(self, name) is not None:
+                raise ArgumentError(f"{name} is of samples, and the effects give features, got {getattr(self, name)!r}")
+        needed = _needed_rate(self.effects)
+        if needed is not None and self.rate is not None and checked_rate(self.rate) != needed:
+            raise ArgumentError(f"rate must be {number_text(needed)} Hz, which the features need, got {self.rate}")
 
     def bits_per_second(self) -> int | None:
         """Return the bit rate as a number."""
@@ -79,11 +105,32 @@ class Recipe:
     @property
     def suffix(self) -> str | None:
         """Suffix of the outputs, or None where each keeps its source's."""
-        return None if self.format is None else FORMATS[self.format.lower()]
+        if self.format is None:
+            return FEATURE_FORMATS["npy"] if self.gives_features else None
+        return {**FORMATS, **FEATURE_FORMATS}[self.format.lower()]
 
     def chain(self) -> nn.Module | None:
         """Return the effects as one module, or None where samples are copied."""
-        return _chain((*self.effects, *self._finish()))
+        return _chain(self._steps())
+
+    @property
+    def gives_features(self) -> bool:
+        """Whether the effects end in features."""
+        return bool(self.effects) and _gives_features(self.effects)
+
+    @property
+    def feature_rate(self) -> float | None:
+        """The sample rate (Hz) that features are made at; None: each file's."""
+        return _needed_rate(self.effects) if self.rate is None else checked_rate(self.rate)
+
+    def _steps(self) -> tuple[str | nn.Module, ...]:
+        """Return effects and what the other arguments come to, in order."""
+        if not self.gives_features:
+            return (*self.effects, *self._finish())
+        if self.feature_rate is None:
+            return self.effects
+        first = next(i for i, each in enumerate(_modules(self.effects)) if _makes_features(each))
+        return *self.effects[:first], f"resample:{number_text(self.feature_rate)}", *self.effects[first:]
 
     def _finish(self) -> list[str]:
         texts = [] if self.rate is None else [f"resample:{self.rate}"]
@@ -93,25 +140,52 @@ class Recipe:
 
     def __str__(self) -> str:
         """Return the recipe in one line; two recipes with different results differ in it."""
-        steps = [each if isinstance(each, str) else _described(each) for each in self.effects]
+        steps = [each if isinstance(each, str) else _described(each) for each in self._steps()]
         kbits = f"{self.bits_per_second()} bits/s" if self.bitrate else ""
         encoded = [str(self.format or ""), f"{self.bits} bits" if self.bits else "", kbits, self.raw or ""]
-        return " | ".join([*steps, *self._finish()] or ["copy"]) + "".join(f", {each}" for each in encoded if each)
+        return " | ".join(steps or ["copy"]) + "".join(f", {each}" for each in encoded if each)
 
 
 @lru_cache(16)
 def _chain(effects: tuple[str | nn.Module, ...]) -> nn.Module | None:
     if not effects:
         return None
+    from torchfx.core.processor import FilterChain
+
+    return FilterChain(*_modules(effects))
+
+
+@lru_cache(16)
+def _modules(effects: tuple[str | nn.Module, ...]) -> tuple[nn.Module, ...]:
     from torch import nn
 
     from torchfx import spec
-    from torchfx.core.processor import FilterChain
 
     for each in effects:
         if not isinstance(each, (str, nn.Module)):
             raise ArgumentTypeError(f"effects must be texts or modules, got {each!r} ({type(each).__name__})")
-    return FilterChain(*(spec.build(each) if isinstance(each, str) else each for each in effects))
+    return tuple(spec.build(each) if isinstance(each, str) else each for each in effects)
+
+
+def _gives_features(effects: tuple[str | nn.Module, ...]) -> bool:
+    from torchfx.plan import gives_of
+
+    chain = _chain(effects)
+    return chain is not None and gives_of(chain) == "features"
+
+
+def _makes_features(module: nn.Module) -> bool:
+    from torchfx.core.feature import Feature
+
+    return any(isinstance(each, Feature) for each in module.modules())
+
+
+def _needed_rate(effects: tuple[str | nn.Module, ...]) -> float | None:
+    """Return the sample rate (Hz) that a feature is made for, or None."""
+    from torchfx.core.feature import Feature
+
+    parts = [part for each in _modules(effects) for part in each.modules() if isinstance(part, Feature)]
+    return next((part.required_rate for part in parts if part.required_rate is not None), None)
 
 
 def _described(module: nn.Module) -> str:

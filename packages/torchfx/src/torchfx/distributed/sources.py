@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from torchfx import audio_io
+from torchfx.distributed.feature_files import FEATURE_FORMATS
 from torchfx.errors import ArgumentError, AudioFileError
 
 __all__ = [
@@ -199,7 +200,7 @@ def plan_outputs(
         return [Job(sources[0].path, STREAM)]
     if path == STREAM:
         raise ArgumentError(f"OUT must be a folder for {len(sources)} inputs, got - (stdout)")
-    named_as_file = os.path.splitext(path)[1].lower() in audio_io.FORMATS  # noqa: PTH122
+    named_as_file = os.path.splitext(path)[1].lower() in {*audio_io.FORMATS, *FEATURE_FORMATS.values()}  # noqa: PTH122
     try:
         is_folder, exists = _is_folder(path)
     except OSError as error:  # a name that is too long

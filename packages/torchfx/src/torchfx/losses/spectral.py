@@ -85,16 +85,18 @@ class STFTLoss(Loss):
         least = self.eps**0.5
         x, y = (self.spectrum(each).clamp(min=least) for each in (estimate, target))
         found: Tensor = x.new_zeros(())
+        difference = y - x
         if self.w_convergence:
-            found = found + self.w_convergence * torch.linalg.vector_norm(y - x) / torch.linalg.vector_norm(y)
+            found = found + self.w_convergence * torch.linalg.vector_norm(difference) / torch.linalg.vector_norm(y)
         if self.w_log:
-            found = found + self.w_log * self._mean(x.log(), y.log())
+            found = found + self.w_log * self._mean(x.log() - y.log())
         if self.w_linear:
-            found = found + self.w_linear * self._mean(x, y)
+            found = found + self.w_linear * self._mean(difference)
         return found
 
-    def _mean(self, x: Tensor, y: Tensor) -> Tensor:
-        return nn.functional.l1_loss(x, y) if self.kind == "L1" else nn.functional.mse_loss(x, y)
+    def _mean(self, difference: Tensor) -> Tensor:
+        # The backward pass keeps the difference alone; `nn.functional.l1_loss` would keep both sides of it.
+        return difference.abs().mean() if self.kind == "L1" else difference.square().mean()
 
 
 class MelSTFTLoss(STFTLoss):

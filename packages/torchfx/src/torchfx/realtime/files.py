@@ -108,7 +108,8 @@ def process_file(
         plan = plan_of(chain if chain is not None else FilterChain(processor), reader.fs)
         if plan.gives == "features":
             raise ArgumentError(
-                "a file of audio holds samples, and the chain ends in features: wave | chain gives them"
+                "a file of audio holds samples, and the chain ends in features: wave | chain gives them, and "
+                "torchfx features writes them"
             )
         channels, *bands = plan.leading((reader.channels,))
         if bands:

@@ -11,15 +11,17 @@ from torch.nn.functional import pad as padded
 from torchfx.core.feature import Feature
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, count, flag
-from torchfx.spectral.framed import PAD_MODES
+from torchfx.plan import State
+from torchfx.spectral.framed import PAD_MODES, Framed, Framing
 
 __all__ = ["ComputeDeltas", "SlidingWindowCmn"]
 
 
-class ComputeDeltas(Feature):
+class ComputeDeltas(Framed):
     """The slope of each bin over time: that of the line of regression over `win_length` frames.
 
-    With n = (win_length - 1) / 2, d[t] is the sum of k c[t + k] over k from -n to n, divided by the sum of k^2.
+    With n = (win_length - 1) // 2, d[t] is the sum of k c[t + k] over k from -n to n, divided by the sum of k^2. A
+    stream gives a slope n frames late (`latency_frames`), when the last of its frames is there.
 
     Examples:
         >>> import torch
@@ -31,18 +33,44 @@ class ComputeDeltas(Feature):
     win_length: int = count(default=5, low=3, draws=(3, 5), doc="frames, odd or one less")
     mode: str = choice(PAD_MODES, default="replicate", doc="what lies beyond the ends")
 
+    @property
+    def latency_frames(self) -> int:
+        """By how many frames a slope lags behind its frame in a stream: half a window."""
+        return (self.win_length - 1) // 2
+
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape it is given."""
         return shape
 
+    def refusal(self) -> str:
+        """Return why the processor can't run in a stream."""
+        return "needs the whole signal, whose end lies before its start, with mode='circular'" if self._wraps else ""
+
+    @property
+    def _wraps(self) -> bool:
+        return self.mode == "circular"
+
+    def framing(self, rate: float | None) -> Framing:
+        """Return where the windows lie, in frames."""
+        n = self.latency_frames
+        return Framing(2 * n + 1, 1, n, n, self.mode == "reflect")
+
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the slopes."""
-        n = (self.win_length - 1) // 2
-        if x.shape[-1] < {"reflect": n + 1, "circular": n}.get(self.mode, 1):
-            raise ArgumentError(f"x must have more than {n} frames where its ends are of mode {self.mode!r}")
-        rows = padded(x.reshape(1, -1, x.shape[-1]), (n, n), mode=self.mode)
+        n = self.latency_frames
+        if self._wraps and x.shape[-1] < n:
+            raise ArgumentError(f"x must have at least {n} frames where its ends are of mode 'circular'")
+        return super().features(x, rate)
+
+    def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
+        """Return the slopes of some frames; what lies beyond the ends is added."""
+        n = self.latency_frames
+        left, right = max(0, origin), max(0, count + 2 * n - origin - x.shape[-1])
+        x = x[..., max(0, -origin) :]
+        rows = padded(x.reshape(1, -1, x.shape[-1]), (left, right), mode=self.mode)
         weights = torch.arange(-n, n + 1, dtype=x.dtype, device=x.device)
-        return (rows.unfold(-1, 2 * n + 1, 1) @ weights).reshape(x.shape) / weights.square().sum()
+        slopes = rows[..., : count + 2 * n].unfold(-1, 2 * n + 1, 1) @ weights / weights.square().sum()
+        return slopes.reshape(*x.shape[:-1], count)
 
 
 class SlidingWindowCmn(Feature):
@@ -50,6 +78,9 @@ class SlidingWindowCmn(Feature):
 
     The window of frame t ends with t, and has at least `min_cmn_window` frames at the signal's start; with `center`, t
     is in its middle. As Kaldi's `apply-cmvn-sliding`; takes and gives (..., bins, frames).
+
+    A stream gives a frame when its window is there: at once, from the first `min_cmn_window` frames on; with `center`
+    half a window late (`latency_frames`), the first ones together with the last frame of the first whole window.
 
     Examples:
         >>> import torch
@@ -63,32 +94,75 @@ class SlidingWindowCmn(Feature):
     center: bool = flag(default=False, doc="whether a frame is in its window's middle")
     norm_vars: bool = flag(default=False, doc="whether bins are divided by their standard deviation")
 
+    @property
+    def latency_frames(self) -> int:
+        """By how many frames a result lags behind its frame in a stream, once a first window is there."""
+        return self.cmn_window - 1 - self.cmn_window // 2 if self.center else 0
+
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape it is given."""
         return shape
 
+    def refusal(self) -> str:
+        """Return why the processor can't run in a stream."""
+        return ""
+
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the deviations."""
-        frames = x.shape[-1]
-        t = torch.arange(frames, device=x.device)
+        return self._part(x, x.shape[-1], 0, x.shape[-1])
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return the past frames, the latest last, and how many came and went."""
+        past = torch.zeros(*shape, self._kept, dtype=dtype, device=device)
+        return past, torch.zeros(2, dtype=torch.int64)
+
+    @property
+    def _kept(self) -> int:
+        return max(self.cmn_window, 0 if self.center else self.min_cmn_window)
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Return the frames whose windows are there."""
+        past, counts = state
+        received, given = counts.tolist()
+        known = torch.cat([past[..., past.shape[-1] - min(received, self._kept) :], x], dim=-1)
+        received += x.shape[-1]
+        least = self.cmn_window if self.center else self.min_cmn_window
+        ready = max(given, received - self.latency_frames) if received >= least else given
+        y = self._part(known, received, given, ready)
+        enough = padded(known, (max(0, self._kept - known.shape[-1]), 0))
+        return y, (enough[..., enough.shape[-1] - self._kept :], torch.tensor([received, ready]))
+
+    def finish(self, state: State, rate: Any) -> Tensor:
+        """Return the frames whose windows reach beyond the end."""
+        past, counts = state
+        received, given = counts.tolist()
+        return self._part(past[..., past.shape[-1] - min(received, self._kept) :], received, given, received)
+
+    def _part(self, known: Tensor, received: int, start: int, end: int) -> Tensor:
+        """Return frames `start` to `end` of a signal of which `received` frames came, the last of them known."""
+        if end <= start:
+            return known[..., :0]
+        t = torch.arange(start, end, device=known.device)
         if self.center:
             first = (t - self.cmn_window // 2).clamp(min=0)
-            end = first + self.cmn_window
+            last = first + self.cmn_window
         else:
-            first, end = (t - self.cmn_window).clamp(min=0), (t + 1).clamp(min=self.min_cmn_window)
-        first = (first - (end - frames).clamp(min=0)).clamp(min=0)
-        end = end.clamp(max=frames)
-        count = (end - first).double()
+            first, last = (t - self.cmn_window).clamp(min=0), (t + 1).clamp(min=self.min_cmn_window)
+        first = (first - (last - received).clamp(min=0)).clamp(min=0)
+        last = last.clamp(max=received)
+        count = (last - first).double()
+        before = received - known.shape[-1]  # frames that are not known any more
 
         def means(of: Tensor) -> Tensor:
-            sums = padded(of.double().cumsum(-1), (1, 0))
-            return (sums[..., end] - sums[..., first]) / count
+            sums = padded(of.cumsum(-1), (1, 0))
+            return (sums[..., last - before] - sums[..., first - before]) / count
 
-        middle = x.double().mean(-1, keepdim=True)  # a large mean would take digits from the squares
-        moved = x.double() - middle
+        moved = known.double() - known[..., :1].double()  # a large mean would take digits from the squares
         mean = means(moved)
-        found = moved - mean
+        found = moved[..., start - before : end - before] - mean
         if self.norm_vars:
             variance = means(moved.square()) - mean.square()
             found = torch.where((count > 1) & (variance > 0), found * variance.clamp(min=1e-300).rsqrt(), 0.0)
-        return found.to(x.dtype)
+        return found.to(known.dtype)

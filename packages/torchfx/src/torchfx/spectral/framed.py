@@ -119,8 +119,9 @@ class Framed(Feature):
         edge = max(framing.origin, framing.behind) + 1 if framing.reflect else 1
         shortest = max(edge, framing.length - framing.origin - framing.behind, framing.hop * framing.whole_hops)
         if time < shortest:
+            what = "samples" if self.takes == "samples" else "frames"
             raise ArgumentError(
-                f"x must have at least {shortest} samples for {self._get_name()}'s windows of {framing.length}, "
+                f"x must have at least {shortest} {what} for {self._get_name()}'s windows of {framing.length}, "
                 f"got {time}"
             )
 

@@ -133,9 +133,14 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
         if self.fs is not None:
             self.rate_for(self.fs)
 
+    @property
+    def required_rate(self) -> float | None:
+        """The sample rate (Hz) the preset is for; None: any."""
+        return PRESETS[self.preset].rate
+
     def rate_for(self, rate: float | None) -> float | None:
         """Return the rate (Hz) to work at, or raise where the preset is for another one."""
-        fixed = PRESETS[self.preset].rate
+        fixed = self.required_rate
         for given in (rate, self.fs):
             if fixed is not None and given is not None and given != fixed:
                 raise SampleRateError(
