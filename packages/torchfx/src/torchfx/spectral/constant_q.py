@@ -39,38 +39,42 @@ class LogSpaced(Feature):
         return 0.0
 
     @property
-    def bands(self) -> LogBands:
-        """Centres, widths and weights of the bins."""
-        return LogBands(self.fmin, self.n_bins, self.bins_per_octave, self.bandwidth_offset, self.window)
-
-    def check_parameters(self) -> None:
-        """Raise where bins lie above half the rate."""
-        if self.fs is not None:
-            self.check_bands(self.fs, exact=False)
-
-    def check_bands(self, rate: float, exact: bool) -> None:
-        """Raise where bins lie above half the rate, or, for an exact inverse, where frames are too far apart."""
-        bands, half = self.bands, rate / 2
-        if self.fmin > half:
-            raise ArgumentError(
-                f"fmin must lie in (0, fs/2] = (0, {number_text(half)}] Hz, got {number_text(self.fmin)}"
-            )
-        most = int(np.floor(self.bins_per_octave * np.log2(half / self.fmin) + 1e-9)) + 1
-        if self.n_bins > most:
-            raise ArgumentError(
-                f"n_bins must lie in [1, {most}], or bins from fmin = {number_text(self.fmin)} Hz on, "
-                f"{self.bins_per_octave} in an octave, lie above fs/2 = {number_text(half)} Hz, got {self.n_bins}"
-            )
-        width = float(bands.widths[-1])
-        if exact and self.hop_length * width > rate:
-            raise ArgumentError(
-                f"hop_length must lie in [1, {int(rate / width)}] for an exact inverse: fs / hop_length must be >= the "
-                f"widest bin's {width:.5g} Hz, got {self.hop_length}"
-            )
+    def settings(self) -> tuple[float, int, int, float, str]:
+        """The arguments of `LogBands`."""
+        return self.fmin, self.n_bins, self.bins_per_octave, self.bandwidth_offset, self.window
 
     def rows(self, rate: float, residual: bool) -> int:
-        """Return how many rows a transform has."""
-        return self.n_bins + (sum(self.bands.residual_rows(rate, self.hop_length)) if residual else 0)
+        """Return how many rows a transform has; raise where its parameters don't fit the rate."""
+        return checked_rows(self.settings, float(rate), self.hop_length, residual)
+
+
+def checked_rows(settings: tuple[float, int, int, float, str], rate: float, hop: int, residual: bool) -> int:
+    """Return the number of bins and residual rows.
+
+    Raises:
+        ArgumentError: bins above half the rate, or, with residual rows, frames too far apart for an exact inverse.
+    """
+    bands, half = LogBands(*settings), rate / 2
+    if bands.fmin > half:
+        raise ArgumentError(f"fmin must lie in (0, fs/2] = (0, {number_text(half)}] Hz, got {number_text(bands.fmin)}")
+    most = int(np.floor(bands.bins_per_octave * np.log2(half / bands.fmin) + 1e-9)) + 1
+    if bands.n_bins > most:
+        raise ArgumentError(
+            f"n_bins must lie in [1, {most}], or bins from fmin = {number_text(bands.fmin)} Hz on, "
+            f"{bands.bins_per_octave} in an octave, lie above fs/2 = {number_text(half)} Hz, got {bands.n_bins}"
+        )
+    width = float(bands.widths[-1])
+    if residual and width > rate:
+        raise ArgumentError(
+            f"gamma must be lower for an exact inverse: the widest bin has {width:.5g} Hz, and fs is "
+            f"{number_text(rate)} Hz, got {number_text(bands.gamma)}"
+        )
+    if residual and hop * width > rate:
+        raise ArgumentError(
+            f"hop_length must lie in [1, {int(rate / width)}] for an exact inverse: fs / hop_length must be >= the "
+            f"widest bin's {width:.5g} Hz, got {hop}"
+        )
+    return bands.n_bins + (sum(bands.residual_rows(rate, hop)) if residual else 0)
 
 
 class LogSpectrum(LogSpaced):
@@ -83,21 +87,19 @@ class LogSpectrum(LogSpaced):
     def check_parameters(self) -> None:
         """Raise where bins lie above half the rate, or frames are too far apart for the inverse asked for."""
         if self.fs is not None:
-            self.check_bands(self.fs, self.residual)
+            self.rows(self.fs, self.residual)
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return all dimensions but frames; residual rows are counted where `fs` is given."""
         if self.residual and self.fs is None:
             raise ArgumentError("fs must be given, in Hz, to count residual rows, got None")
-        return (*shape, self.rows(self.fs or 0.0, self.residual))
+        return (*shape, self.n_bins if self.fs is None else self.rows(self.fs, self.residual))
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the bins of all frames."""
-        self.check_bands(rate, self.residual)
-        hop, frames = self.hop_length, -(-x.shape[-1] // self.hop_length)
-        sources, targets, weights = tables(self.bands, float(rate), frames, hop, self.residual)[:3]
+        rows, hop, frames = self.rows(rate, self.residual), self.hop_length, -(-x.shape[-1] // self.hop_length)
+        sources, targets, weights, _ = tables(self.settings, float(rate), frames, hop, self.residual)
         spectrum = torch.fft.rfft(padded(x, (0, frames * hop - x.shape[-1])))
-        rows = self.rows(rate, self.residual)
         placed = moved(spectrum, sources, targets, weights * (2 / hop), rows * frames)
         found: Tensor = torch.fft.ifft(placed.unflatten(-1, (rows, frames)))
         return found
@@ -114,11 +116,10 @@ class LogSynthesis(LogSpaced):
     def check_parameters(self) -> None:
         """Raise where bins lie above half the rate, or frames are too far apart."""
         if self.fs is not None:
-            self.check_bands(self.fs, exact=True)
+            self.rows(self.fs, residual=True)
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the samples."""
-        self.check_bands(rate, exact=True)
         rows, frames, hop = self.rows(rate, residual=True), x.shape[-1], self.hop_length
         if x.shape[-2] != rows:
             raise ArgumentError(
@@ -129,7 +130,7 @@ class LogSynthesis(LogSpaced):
                 f"length must lie in [{(frames - 1) * hop + 1}, {frames * hop}] samples for {frames} frames, {hop} "
                 f"apart, got {self.length}"
             )
-        targets, sources, _, dual = tables(self.bands, float(rate), frames, hop, True)
+        targets, sources, _, dual = tables(self.settings, float(rate), frames, hop, True)
         bins = torch.fft.fft(x).flatten(-2)
         spectrum = moved(bins, sources, targets, dual * (hop / 2), frames * hop // 2 + 1)
         found: Tensor = torch.fft.irfft(spectrum, n=frames * hop)
@@ -244,9 +245,11 @@ def moved(values: Tensor, sources: Tensor, targets: Tensor, weights: Tensor, siz
 
 
 @lru_cache(maxsize=8)
-def tables(bands: LogBands, rate: float, frames: int, hop: int, residual: bool) -> tuple[Tensor, ...]:
+def tables(
+    settings: tuple[float, int, int, float, str], rate: float, frames: int, hop: int, residual: bool
+) -> tuple[Tensor, ...]:
     """Return which bin of the spectrum goes where in (rows x frames), by which weight, and the dual weight."""
-    rows = bands.weights(rate, frames * hop, hop, residual)
+    rows = LogBands(*settings).weights(rate, frames * hop, hop, residual)
     bins = np.concatenate([first + np.arange(len(row)) for first, row in rows])
     places = np.repeat(np.arange(len(rows)), [len(row) for _, row in rows]) * frames + bins % frames
     weights = np.concatenate([row for _, row in rows])
@@ -256,4 +259,5 @@ def tables(bands: LogBands, rate: float, frames: int, hop: int, residual: bool) 
 
 
 # As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs ask NumPy beforehand.
+checked_rows._dynamo_marked_constant = True  # type: ignore[attr-defined]
 tables._dynamo_marked_constant = True  # type: ignore[attr-defined]
