@@ -38,6 +38,7 @@ def given(module, dtype=torch.float32):
     if module.takes == "samples":
         return noise(2, 2000, dtype=dtype)
     bins = getattr(module, "n_stft", None) or getattr(module, "n_fft", 20) // 2 + 1
+    bins = module.rows(FS, residual=True) if hasattr(module, "rows") else bins
     bins = module.n_mels if type(module).__name__ == "InverseMelScale" else bins
     x = noise(2, bins, 60, dtype=dtype).square()
     return torch.complex(x, x.flip(-1)) if module.takes_complex else x

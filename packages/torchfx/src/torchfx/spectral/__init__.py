@@ -6,6 +6,7 @@ it, and windows have names in the place of functions.
 
 from torchfx.spectral.cepstrum import LFCC, MFCC
 from torchfx.spectral.changes import ComputeDeltas, SlidingWindowCmn
+from torchfx.spectral.constant_q import CQT, VQT, InverseCQT, InverseVQT
 from torchfx.spectral.levels import AmplitudeToDB
 from torchfx.spectral.log_mel import LogMel
 from torchfx.spectral.masking import FrequencyMasking, SpecAugment, TimeMasking
@@ -13,14 +14,18 @@ from torchfx.spectral.mel import InverseMelScale, MelScale, MelSpectrogram
 from torchfx.spectral.spectrogram import GriffinLim, InverseSpectrogram, SpectralCentroid, Spectrogram
 
 __all__ = [
+    "CQT",
     "LFCC",
     "MFCC",
+    "VQT",
     "AmplitudeToDB",
     "ComputeDeltas",
     "FrequencyMasking",
     "GriffinLim",
+    "InverseCQT",
     "InverseMelScale",
     "InverseSpectrogram",
+    "InverseVQT",
     "LogMel",
     "MelScale",
     "MelSpectrogram",

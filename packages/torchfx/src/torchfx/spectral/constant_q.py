@@ -1,0 +1,263 @@
+"""Spectra over time whose bins are evenly spaced in pitch, and back to samples."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad as padded
+
+from torchfx.checks import number_text
+from torchfx.core.feature import Feature
+from torchfx.design.constant_q import COSINES, LogBands, erb_offset
+from torchfx.errors import ArgumentError
+from torchfx.parameters import choice, count, flag, number, sample_rate
+
+__all__ = ["CQT", "VQT", "InverseCQT", "InverseVQT"]
+
+C1 = 32.70319566257483
+"""Hz, 440 2^(-45/12)."""
+
+
+class LogSpaced(Feature):
+    """The parameters of constant-Q and variable-Q transforms, with librosa's names and defaults."""
+
+    hop_length: int = count(default=512, draws=(2, 8), doc="samples from one frame to the next")
+    fmin: float = number(
+        default=C1, low=0.0, open_low=True, unit="Hz", draws=(200.0, 800.0), learnable=False, doc="lowest centre"
+    )
+    n_bins: int = count(default=84, draws=(2, 12), doc="bins")
+    bins_per_octave: int = count(default=12, draws=(3, 12), doc="bins in an octave")
+    window: str = choice(tuple(COSINES), default="hann", doc="the bins' shape over frequency")
+
+    @property
+    def bandwidth_offset(self) -> float:
+        """Hz that are added to each bandwidth."""
+        return 0.0
+
+    @property
+    def settings(self) -> tuple[float, int, int, float, str]:
+        """The arguments of `LogBands`."""
+        return self.fmin, self.n_bins, self.bins_per_octave, self.bandwidth_offset, self.window
+
+    def rows(self, rate: float, residual: bool) -> int:
+        """Return how many rows a transform has; raise where its parameters don't fit the rate."""
+        return checked_rows(self.settings, float(rate), self.hop_length, residual)
+
+
+def checked_rows(settings: tuple[float, int, int, float, str], rate: float, hop: int, residual: bool) -> int:
+    """Return the number of bins and residual rows.
+
+    Raises:
+        ArgumentError: bins above half the rate, or, with residual rows, frames too far apart for an exact inverse.
+    """
+    bands, half = LogBands(*settings), rate / 2
+    if bands.fmin > half:
+        raise ArgumentError(f"fmin must lie in (0, fs/2] = (0, {number_text(half)}] Hz, got {number_text(bands.fmin)}")
+    most = int(np.floor(bands.bins_per_octave * np.log2(half / bands.fmin) + 1e-9)) + 1
+    if bands.n_bins > most:
+        raise ArgumentError(
+            f"n_bins must lie in [1, {most}], or bins from fmin = {number_text(bands.fmin)} Hz on, "
+            f"{bands.bins_per_octave} in an octave, lie above fs/2 = {number_text(half)} Hz, got {bands.n_bins}"
+        )
+    width = float(bands.widths[-1])
+    if residual and width > rate:
+        raise ArgumentError(
+            f"gamma must be lower for an exact inverse: the widest bin has {width:.5g} Hz, and fs is "
+            f"{number_text(rate)} Hz, got {number_text(bands.gamma)}"
+        )
+    if residual and hop * width > rate:
+        raise ArgumentError(
+            f"hop_length must lie in [1, {int(rate / width)}] for an exact inverse: fs / hop_length must be >= the "
+            f"widest bin's {width:.5g} Hz, got {hop}"
+        )
+    return bands.n_bins + (sum(bands.residual_rows(rate, hop)) if residual else 0)
+
+
+class LogSpectrum(LogSpaced):
+    """Samples become bins."""
+
+    residual: bool = flag(
+        default=False, doc="whether rows for what lies below and above the bins follow, which the inverse needs"
+    )
+
+    def check_parameters(self) -> None:
+        """Raise where bins lie above half the rate, or frames are too far apart for the inverse asked for."""
+        if self.fs is not None:
+            self.rows(self.fs, self.residual)
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return all dimensions but frames; residual rows are counted where `fs` is given."""
+        if self.residual and self.fs is None:
+            raise ArgumentError("fs must be given, in Hz, to count residual rows, got None")
+        return (*shape, self.n_bins if self.fs is None else self.rows(self.fs, self.residual))
+
+    def features(self, x: Tensor, rate: Any) -> Tensor:
+        """Return the bins of all frames."""
+        rows, hop, frames = self.rows(rate, self.residual), self.hop_length, -(-x.shape[-1] // self.hop_length)
+        sources, targets, weights, _ = tables(self.settings, float(rate), frames, hop, self.residual)
+        spectrum = torch.fft.rfft(padded(x, (0, frames * hop - x.shape[-1])))
+        placed = moved(spectrum, sources, targets, weights * (2 / hop), rows * frames)
+        found: Tensor = torch.fft.ifft(placed.unflatten(-1, (rows, frames)))
+        return found
+
+
+class LogSynthesis(LogSpaced):
+    """Bins and residual rows become samples."""
+
+    takes: ClassVar[str] = "features"
+    gives: ClassVar[str] = "samples"
+    takes_complex: ClassVar[bool] = True
+    length: int | None = count(default=None, doc="samples of the result; None: frames x hop_length")
+
+    def check_parameters(self) -> None:
+        """Raise where bins lie above half the rate, or frames are too far apart."""
+        if self.fs is not None:
+            self.rows(self.fs, residual=True)
+
+    def features(self, x: Tensor, rate: Any) -> Tensor:
+        """Return the samples."""
+        rows, frames, hop = self.rows(rate, residual=True), x.shape[-1], self.hop_length
+        if x.shape[-2] != rows:
+            raise ArgumentError(
+                f"x must have {rows} rows, n_bins = {self.n_bins} and those that residual=True adds, got {x.shape[-2]}"
+            )
+        if self.length is not None and -(-self.length // hop) != frames:
+            raise ArgumentError(
+                f"length must lie in [{(frames - 1) * hop + 1}, {frames * hop}] samples for {frames} frames, {hop} "
+                f"apart, got {self.length}"
+            )
+        targets, sources, _, dual = tables(self.settings, float(rate), frames, hop, True)
+        bins = torch.fft.fft(x).flatten(-2)
+        spectrum = moved(bins, sources, targets, dual * (hop / 2), frames * hop // 2 + 1)
+        found: Tensor = torch.fft.irfft(spectrum, n=frames * hop)
+        return found[..., : self.length]
+
+
+class CQT(LogSpectrum):
+    """Complex spectra whose bins lie at fmin 2^(k / bins_per_octave) Hz, all with the same Q: constant-Q transform.
+
+    Gives (..., n_bins, frames), with a frame for every `hop_length` samples begun; frame m is what the bins hold at
+    sample m hop_length. A sine of amplitude A at a bin's centre has the magnitude A there. A bin's width is
+    (2^(1/b) - 2^(-1/b)) times its centre, and it is 0 from the next bin's centre on. Bins are filters on the spectrum
+    of the whole signal, at positive frequencies alone: zeros fill the last hop, and the ends meet, so put zeros behind
+    the signal where that is heard. (A nonstationary Gabor transform: Velasco, Holighaus, Dörfler, Grill, DAFx 2011.)
+
+    With `residual`, rows for the rest of the spectrum follow, those below the bins first. Then `InverseCQT` gives the
+    samples again, and `hop_length` must be <= fs / width of the highest bin.
+
+    Raises:
+        ArgumentError: bins above fs/2; with `residual`, a hop above fs / width.
+
+    Examples:
+        >>> import torch
+        >>> tone = torch.sin(2 * torch.pi * 440 / 22_050 * torch.arange(22_050))
+        >>> found = CQT(fs=22_050)(tone).abs()
+        >>> found.shape, found[:, 20].argmax().item()  # A4, 45 semitones above C1
+        (torch.Size([84, 44]), 45)
+    """
+
+    fs: float | None = sample_rate(default=None)
+
+
+class VQT(LogSpectrum):
+    """Complex spectra with bins as `CQT`'s, but gamma Hz wider: variable-Q transform, quicker at low frequencies.
+
+    Source: C. Schörkhuber, A. Klapuri, N. Holighaus, M. Dörfler, AES 53rd Conference, 2014.
+
+    Raises:
+        ArgumentError: bins above fs/2; with `residual`, a hop above fs / width of the highest bin.
+
+    Examples:
+        >>> import torch
+        >>> VQT(hop_length=256, n_bins=60, fs=22_050)(torch.randn(2, 22_050)).shape
+        torch.Size([2, 60, 87])
+    """
+
+    gamma: float | None = number(
+        default=None, low=0.0, unit="Hz", draws=(0.0, 40.0), learnable=False, optional=True,
+        doc="added to each bin's width; None: widths are a multiple of the ear's, 24.7 + 0.108 f Hz",
+    )  # fmt: skip
+    fs: float | None = sample_rate(default=None)
+
+    @property
+    def bandwidth_offset(self) -> float:
+        """Hz that are added to each bandwidth."""
+        return erb_offset(self.bins_per_octave) if self.gamma is None else self.gamma
+
+
+class InverseCQT(LogSynthesis):
+    """The signal of complex constant-Q spectra, exactly: the inverse of `CQT(residual=True)`.
+
+    Takes (..., rows, frames), complex; gives (..., time). Each row's weights are divided by the sum of all rows'
+    squares (the dual frame). Of spectra that were changed it gives a signal whose spectra are near.
+
+    Raises:
+        ArgumentError: bins above fs/2, a hop above fs / width of the highest bin, a length for other frames.
+
+    Examples:
+        >>> import torch
+        >>> x = torch.randn(2, 5001)
+        >>> chain = CQT(hop_length=64, fs=22_050, residual=True) | InverseCQT(hop_length=64, length=5001, fs=22_050)
+        >>> bool((chain(x) - x).abs().max() < 1e-5)
+        True
+    """
+
+    fs: float | None = sample_rate(default=None)
+
+
+class InverseVQT(LogSynthesis):
+    """The signal of complex variable-Q spectra, exactly: the inverse of `VQT(residual=True)`; see `InverseCQT`.
+
+    Raises:
+        ArgumentError: bins above fs/2, a hop above fs / width of the highest bin, a length for other frames.
+
+    Examples:
+        >>> import torch
+        >>> x = torch.randn(2, 5001)
+        >>> chain = VQT(hop_length=32, fs=22_050, residual=True) | InverseVQT(hop_length=32, length=5001, fs=22_050)
+        >>> bool((chain(x) - x).abs().max() < 1e-5)
+        True
+    """
+
+    gamma: float | None = number(
+        default=None, low=0.0, unit="Hz", draws=(0.0, 40.0), learnable=False, optional=True,
+        doc="added to each bin's width; None: widths are a multiple of the ear's, 24.7 + 0.108 f Hz",
+    )  # fmt: skip
+    fs: float | None = sample_rate(default=None)
+
+    @property
+    def bandwidth_offset(self) -> float:
+        """Hz that are added to each bandwidth."""
+        return erb_offset(self.bins_per_octave) if self.gamma is None else self.gamma
+
+
+def moved(values: Tensor, sources: Tensor, targets: Tensor, weights: Tensor, size: int) -> Tensor:
+    """Return (..., size) where each weighted source is added to its target."""
+    shape = (*values.shape[:-1], len(sources))
+    taken = values.gather(-1, sources.to(values.device).expand(shape))
+    taken = taken * weights.to(values.device, values.real.dtype)
+    zeros = torch.zeros(*values.shape[:-1], size, dtype=values.dtype, device=values.device)
+    return zeros.scatter_add(-1, targets.to(values.device).expand(shape), taken)
+
+
+@lru_cache(maxsize=8)
+def tables(
+    settings: tuple[float, int, int, float, str], rate: float, frames: int, hop: int, residual: bool
+) -> tuple[Tensor, ...]:
+    """Return which bin of the spectrum goes where in (rows x frames), by which weight, and the dual weight."""
+    rows = LogBands(*settings).weights(rate, frames * hop, hop, residual)
+    bins = np.concatenate([first + np.arange(len(row)) for first, row in rows])
+    places = np.repeat(np.arange(len(rows)), [len(row) for _, row in rows]) * frames + bins % frames
+    weights = np.concatenate([row for _, row in rows])
+    squares = np.bincount(bins, weights**2, minlength=frames * hop // 2 + 1)
+    with torch.inference_mode(False):
+        return tuple(torch.from_numpy(each) for each in (bins, places, weights, weights / squares[bins]))
+
+
+# As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs ask NumPy beforehand.
+checked_rows._dynamo_marked_constant = True  # type: ignore[attr-defined]
+tables._dynamo_marked_constant = True  # type: ignore[attr-defined]
