@@ -88,8 +88,10 @@ def with_speeds(readme: str, reports: Sequence[Report]) -> str:
         raise ReportError(f"README.md must hold the lines {SPEEDS[0]} and {SPEEDS[1]}")
     lines = ["| work | against | times faster |", "|---|---|---|"]
     faster = [row for row in targets.rows if isinstance(row, TargetRow) and row.relation == ">=" and row.ratio >= 1]
-    by_peer = {row.claim.partition(", over ")[2]: row for row in reversed(faster)}  # of several rows the first is left
-    for other, row in reversed(by_peer.items()):
+    by_peer: dict[str, TargetRow] = {}
+    for row in faster:
+        by_peer.setdefault(row.claim.partition(", over ")[2], row)
+    for other, row in by_peer.items():
         against = f"`scipy.signal.{other}`" if other in SCIPY else other
         work = row.claim.partition(", over ")[0]
         lines.append(f"| {work} | {against} | {row.ratio:.{0 if row.ratio >= 10 else 1}f} |")

@@ -90,14 +90,14 @@ class Spectrogram:
         if self.is_mel:
             from torchfx.design.mel import hz_to_mel, mel_to_hz  # the package loads PyTorch
 
-            return mel_to_hz(np.linspace(0, hz_to_mel(self.fs / 2), rows + 2)[1:-1])
+            return mel_to_hz(np.linspace(0, float(hz_to_mel(self.fs / 2)), rows + 2)[1:-1])
         return np.linspace(0, self.fs / 2, rows)
 
     @property
     def times_s(self) -> npt.NDArray[np.float64]:
         """The columns' beginnings, s: (times,)."""
         columns = self.levels_db.shape[1]
-        return np.arange(columns) * (self.duration_s / columns)
+        return np.arange(columns, dtype=np.float64) * np.float64(self.duration_s / columns)
 
     @property
     def range_db(self) -> tuple[float, float]:

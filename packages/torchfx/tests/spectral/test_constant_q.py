@@ -9,7 +9,7 @@ import torch
 
 import torchfx as fx
 from torchfx.design.constant_q import COSINES, LogBands, bandwidth_ratio, erb_offset
-from torchfx.errors import ArgumentError
+from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.spectral import CQT, VQT, InverseCQT, InverseVQT
 
 from .test_spectra import noise
@@ -44,6 +44,49 @@ def test_the_inverse_gives_the_samples_again(seed, dtype):
         back = InverseVQT(length=time, **settings)(y)
         assert back.dtype == dtype
         assert 20 * torch.log10(x.norm() / (back - x).norm().clamp(min=1e-300)) > LEAST_DB[dtype], (settings, time)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bins_are_inner_products_with_atoms(seed):
+    """The definition, in float64: a circular convolution with each bin's atom, whose spectrum is its window."""
+    settings = {**drawn(seed), "hop_length": 1 + seed % 5}
+    x = noise(60, dtype=torch.float64)
+    found = VQT(**settings)(x).numpy()
+    hop, fs = settings["hop_length"], settings["fs"]
+    samples = math.ceil(60 / hop) * hop
+    frequencies = np.arange(samples // 2 + 1) * fs / samples
+    turns = np.exp(2j * np.pi * np.outer(np.arange(samples), np.arange(samples // 2 + 1)) / samples)
+    octave, gamma = settings["bins_per_octave"], settings["gamma"]
+    offset = erb_offset(octave) if gamma is None else gamma
+    for k in range(settings["n_bins"]):
+        centre = settings["fmin"] * 2 ** (k / octave)
+        u = (frequencies - centre) / ((2 ** (1 / octave) - 2 ** (-1 / octave)) * centre + offset)
+        window = sum(a * np.cos(2 * np.pi * i * u) for i, a in enumerate(COSINES[settings["window"]]))
+        atom = turns @ np.where((u >= -0.5) & (u < 0.5), window, 0) * 2 / samples
+        for m in range(found.shape[-1]):
+            expected = sum(float(x[n]) * atom[(m * hop - n) % samples] for n in range(60))
+            assert abs(found[k, m] - expected) < 1e-9 * float(x.norm())
+
+
+def test_derivatives_of_every_order():
+    x = noise(2, 18, dtype=torch.float64).requires_grad_()
+    module = CQT(hop_length=3, fmin=900, n_bins=5, fs=8000, residual=True)
+    inverse = InverseCQT(hop_length=3, fmin=900, n_bins=5, fs=8000)
+    assert torch.autograd.gradcheck(module, x, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(module, x)
+    y = module(x).detach().requires_grad_()
+    assert torch.autograd.gradcheck(inverse, y, check_forward_ad=True)
+
+
+def test_compiled_and_exported_it_does_the_same():
+    x = noise(2, 400)
+    module = VQT(hop_length=8, fmin=500, n_bins=12, fs=8000, residual=True)
+    inverse = InverseVQT(hop_length=8, fmin=500, n_bins=12, fs=8000)
+    how = {"fullgraph": True, "dynamic": False, "backend": "aot_eager"}  # the length decides the tables
+    y = torch.compile(module, **how)(x)
+    assert torch.allclose(y, module(x), atol=1e-6)
+    assert torch.allclose(torch.compile(inverse, **how)(y), x, atol=1e-5)
+    assert torch.allclose(torch.export.export(module, (x,)).module()(x), y, atol=1e-6)
 
 
 @pytest.mark.parametrize("k", [0, 9, 40, 83])
@@ -113,5 +156,5 @@ def test_a_chain_gives_the_wave_again_and_filters_follow():
     ],
 )
 def test_what_does_not_fit_is_named(make, message):
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         make()

@@ -96,7 +96,7 @@ class LogBands:
             hop: samples between frames, which decides how many residual rows there are.
             residual: whether the residual rows follow, those below the bands first, away from the bands.
         """
-        frequencies = np.arange(samples // 2 + 1) * (rate / samples)
+        frequencies: Array = np.arange(samples // 2 + 1) * np.float64(rate / samples)
         rows = []
         for centre, width in zip(self.centres, self.widths, strict=True):
             first, end = np.searchsorted(frequencies, (centre - width / 2, centre + width / 2))

@@ -25,7 +25,7 @@ Facts = Mapping[str, str]
 
 
 def check_installed(form: str) -> None:
-    """Raise ArgumentError where the package that writes a format is missing."""
+    """Raise ArgumentError where the package that writes a format is missing: pip install safetensors or pyarrow."""
     from importlib.util import find_spec
 
     package = PACKAGES.get(form)
@@ -80,7 +80,8 @@ def _npy(file: BinaryIO, features: Array, facts: Facts) -> None:
 
 
 def _npz(file: BinaryIO, features: Array, facts: Facts) -> None:
-    np.savez(file, features=features, **{name: np.asarray(fact) for name, fact in facts.items()})
+    arrays: dict[str, Any] = {name: np.asarray(fact) for name, fact in facts.items()}
+    np.savez(file, features=features, **arrays)
 
 
 def _safetensors(file: BinaryIO, features: Array, facts: Facts) -> None:
