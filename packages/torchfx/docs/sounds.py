@@ -163,8 +163,9 @@ def section(entry: Entry) -> str:
     """Return what a page says before the reference: lines to copy, a picture, players."""
     module = build(example_text(entry))
     package = entry.module.rpartition(".")[2]
+    given = ", ".join(f"{name}={_plain(value)!r}" for name, value in required(entry).items())
     parts = [
-        f"```python\nwave | fx.{package}.{module!r}\n```\n\n" if "\n" not in repr(module) else "",
+        f"```python\nwave | fx.{package}.{entry.name}({given})\n```\n\n",
         f"```sh\ntorchfx process in.wav out.wav --effect '{example_text(entry)}'\n```\n\n",
     ]
     wave = heard(module)
@@ -182,6 +183,11 @@ def section(entry: Entry) -> str:
     body = "\n".join(f"<tr><td>{html.escape(label)}</td><td>{player(name, label)}</td></tr>" for label, name in rows)
     parts.append(f'<table class="sounds docutils"><tbody>\n{body}\n</tbody></table>\n\n')
     return "".join(parts)
+
+
+def _plain(value: Any) -> Any:
+    """Return a tensor as lists, and other values as they are."""
+    return value.tolist() if isinstance(value, torch.Tensor) else value
 
 
 def tried(entry: Entry, values: list[tuple[str, dict[str, Any]]]) -> list[Setting]:

@@ -13,7 +13,7 @@ from reference_pages import write
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.rule import Rule
 
-PART = re.compile(r"^(Sees|Costs|Fix|Known problems): ", re.MULTILINE)
+PART = re.compile(r"^(Sees|Costs|Fix|Known problems): (.)", re.MULTILINE)
 HEADINGS = {
     "Sees": "What it looks for",
     "Costs": "What it costs",
@@ -24,7 +24,7 @@ HEADINGS = {
 
 def page(rule: Rule) -> str:
     """Return the page of a rule."""
-    prose = PART.sub(lambda found: f"## {HEADINGS[found[1]]}\n\n", _code(rule.documentation))
+    prose = PART.sub(lambda found: f"## {HEADINGS[found[1]]}\n\n{found[2].upper()}", _code(rule.documentation))
     first, _, rest = prose.partition("\n")
     parts = [f"---\norphan: true\n---\n\n# {rule.code} {rule.slug}\n\n**{first}**\n{rest}\n\n"]
     if rule.thresholds:
