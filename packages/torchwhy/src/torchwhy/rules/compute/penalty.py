@@ -57,12 +57,13 @@ def penalty_in_loss(trace: Trace, *, share: float = 0.05, least: int = 2) -> Ite
     if part < share:
         return
     yield Finding(
-        title=f"The squares of {len(penalised)} weights' shapes are summed in the loss: {percent(part)} of the time",
+        title=f"Squares of tensors with {len(penalised)} shapes of weights are summed in the loss: {percent(part)} of "
+        "the time",
         confidence="high",
         stretches=when,
         window=window,
         evidence=evidence(trace, rows),
-        cause="All weights are read, squared and written for the loss, and backward adds a second gradient for each.",
+        cause="Each of them is read, squared and written for the loss, and backward adds a second gradient for it.",
         fix="Leave it to the optimizer: weight_decay=2 * factor adds the same gradient where it updates the weights "
         "(in SGD and Adam; AdamW decays apart from the gradient).",
         linked=False,

@@ -102,10 +102,9 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
         )
     if count[0] > _MORE * usual:
         return (
-            f"The slowest step calls {count[0]:,} operators, the others {usual:,.0f}; these calls take the extra "
-            "time, with Python in between.",
-            "See what it does in addition, on the line shown: validation or a rollout may be meant; a loop over rows "
-            "becomes operators on the whole tensor.",
+            f"The slowest step calls {count[0]:,} operators, the others {usual:,.0f} (median).",
+            "See what that step does in addition: validation or a rollout may be meant; a loop over rows becomes "
+            "operators on the whole tensor.",
             False,
         )
     if outside:
