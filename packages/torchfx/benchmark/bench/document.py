@@ -18,7 +18,7 @@ This page is generated from the JSON reports in `benchmark/results/`; don't edit
     python benchmark/run.py targets
     python benchmark/run.py iir
 
-and to make this page anew:
+and to make this page again:
 
     for suite in targets iir fir api latency threshold; do
         python benchmark/run.py $suite --json > benchmark/results/$suite.json
@@ -28,7 +28,7 @@ and to make this page anew:
 The last command also writes the table of speeds in `README.md`.
 
 How to read it: before anything is timed, each result is compared with SciPy in float64 ("deviation", relative to the
-peak); this library's must lie within 2e-7. Contenders take turns (A B A B), each in a process of its own, except for
+peak); this library's must lie within 2e-7. Contenders take turns (A B A B), each in its own process, except for
 the targets and the threshold, which run in one process. Times are medians of the turns, with quartiles; ratios are
 taken turn by turn. A sample is one channel at one instant; GB/s counts 8 bytes a sample (float32 read once, written
 once); "of copy" is the share of the bandwidth that PyTorch's own copy reached in the same rounds. Ratios carry over to
@@ -72,7 +72,7 @@ def page(reports: Sequence[Report]) -> str:
 
 
 def with_speeds(readme: str, reports: Sequence[Report]) -> str:
-    """Return a README with its table of speeds made anew from the report of the suite targets: a row for each peer.
+    """Return a README with its table of speeds made again from the report of the suite targets: a row for each peer.
 
     Rows of work that takes longer than the peer's are on the page of measured figures only.
 
