@@ -1,7 +1,7 @@
 """Writes the reference: a page for each public module, and one for each class or function in it.
 
 A package's `conf.py` names its public modules in `reference_modules`. What is public of a module is its `__all__`. The
-pages are made anew at each build, in `reference/` of the package's docs; git ignores them.
+pages are made again at each build, in `reference/` of the package's docs; git ignores them.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def seconds_of_noise(count: int) -> Iterator[torch.Tensor]:
 
 
 class Port:
-    """A MIDI input, in the place of the package mido's."""
+    """A MIDI input, instead of the package mido's."""
 
     def __init__(self) -> None:
         self.callback: Callable[[object], object] = print

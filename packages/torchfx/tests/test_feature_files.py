@@ -96,7 +96,7 @@ def test_an_archive_is_done_but_for_broken_files_and_what_is_done_is_skipped(tmp
     for name in ("0/0", "1/1", "0/2"):
         assert close(np.load(out / f"{name}.npy"), expected(archive / f"{name}.wav", "whisper"))
     other = process(archive, out, Recipe(("logmel:kaldi",)), workers=1)
-    assert other.done == 3  # other features of the same name are made anew
+    assert other.done == 3  # other features of the same name are made again
     assert close(np.load(out / "0/0.npy"), expected(archive / "0/0.wav", "kaldi"))
 
 

@@ -51,7 +51,7 @@ def tables() -> str:
 
 
 def page(text: str) -> str:
-    """Return the page with its tables made anew."""
+    """Return the page with its tables made again."""
     before, rest = text.split(START)
     return f"{before}{START}\n{tables()}\n{END}{rest.split(END)[1]}"
 

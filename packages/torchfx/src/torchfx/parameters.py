@@ -1212,7 +1212,7 @@ def ratio(*, default: Any = REQUIRED, doc: str = "", draws: tuple[float, float] 
 
 def shelf_slope(*, default: None = None) -> Any:
     """Declare a shelf's slope S, or None where the quality factor says how steep it is."""
-    return Number(default, "slope S in the place of q; 1 is the steepest that stays monotonic", 0.0, 1.0, open_low=True)
+    return Number(default, "slope S instead of q; 1 is the steepest that stays monotonic", 0.0, 1.0, open_low=True)
 
 
 def gain_decibels(*, default: Any = REQUIRED, doc: str = "gain") -> Any:

@@ -154,7 +154,7 @@ def measured(source: Samples, columns: int = COLUMNS, size: int = SIZE, mel: int
         source: the samples, one at least; of several channels the mean power is taken.
         columns: how many times at most, >= 1; each holds the mean power of the spectra that begin in it.
         size: samples of a spectrum under a Hann window, >= 2; it overlaps with the next one by half at least.
-        mel: bands evenly spaced in mel in the place of bins, from 1 to size / 2; a band's level is that of a sine of
+        mel: bands evenly spaced in mel instead of bins, from 1 to size / 2; a band's level is that of a sine of
             its power.
 
     Raises:
@@ -251,7 +251,7 @@ def as_text(found: Spectrogram, width: int = 80, height: int = 20, unicode: bool
         found: what was measured.
         width: columns of the text.
         height: rows of the picture; below them stands the time.
-        unicode: draw with shaded blocks in the place of ASCII characters.
+        unicode: draw with shaded blocks instead of ASCII characters.
     """
     ramp, room = RAMPS[unicode], width - 10
     rows, columns = found.levels_db.shape

@@ -142,7 +142,7 @@ def test_lines_are_solved_by_levels_where_none_hears_a_later_one():
 
 
 def test_plans_ask_for_it(monkeypatch):
-    """On CPU tensors in the place of a GPU's: the processor's `whole` is what runs a chain."""
+    """On CPU tensors instead of a GPU's: the processor's `whole` is what runs a chain."""
     asked = []
     monkeypatch.setattr(frequency_sampling, "takes", lambda x: asked.append(tuple(x.shape)) or True)
     x, processor = noise(2, 3000), fx.effect.Reverb(fs=FS)

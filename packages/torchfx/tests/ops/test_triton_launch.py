@@ -1,4 +1,4 @@
-"""What a call of a GPU kernel costs the host, in calls, with a compiled kernel in the place of Triton's."""
+"""What a call of a GPU kernel costs the host, in calls, with a compiled kernel instead of Triton's."""
 
 import inspect
 import os

@@ -269,7 +269,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     audio_io.save(tmp_path / "short.wav", torch.zeros(8, 1 << 15), FS, bits_per_sample=16)
     process_file(chain, tmp_path / "short.wav", tmp_path / "b.wav", 1 << 13)  # what is made once is there now
     before = resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
     report = process_file(chain, source, tmp_path / "b.wav", 1 << 13)
     assert (report.frames, report.passes) == (frames, 3)
     assert resident("VmHWM") - before < 4e6

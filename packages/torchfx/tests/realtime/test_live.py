@@ -343,7 +343,7 @@ def test_a_change_that_cannot_run_live_leaves_the_sound_as_it_is():
         chain[0].sidechain = fx.Memoryless(torch.nn.Tanh())
         while not live.stats().problem:
             live.wait(0.01)
-        assert "has to stay so, start anew" in live.stats().problem
+        assert "has to stay so, start again" in live.stats().problem
         assert pa.play(np.zeros((256, 2))).max() == 0
         chain[0].sidechain = None
         while live.stats().problem:

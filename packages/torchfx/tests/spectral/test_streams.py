@@ -65,7 +65,7 @@ def test_any_split_equals_the_whole(name, time):
     with fx.sample_rate(FS):
         whole = chain(x)
     stream = fx.Stream(chain, FS, 2)
-    for seed in range(2):  # the second signal begins anew
+    for seed in range(2):  # the second signal starts again
         parts = [stream.process(block) for block in blocks(x, seed)]
         y = torch.cat([*parts, stream.flush()], dim=-1)
         assert y.shape == whole.shape

@@ -21,7 +21,7 @@ FIXES = ("data", "frames", "double")
 
 
 class Tones(Dataset[tuple[Tensor, int]]):
-    """One second of a tone in coloured noise per sample, made anew each time."""
+    """One second of a tone in coloured noise per sample, made again each time."""
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -286,7 +286,7 @@ def test_steps_outside_the_block_do_nothing(tmp_path):
 
 
 def test_the_spelling_of_torch_profiler_is_taken(tmp_path):
-    """A script of torch.profiler's guide, with our `profile` in the place of PyTorch's."""
+    """A script of torch.profiler's guide, with our `profile` instead of PyTorch's."""
     settings = {"record_shapes": True, "profile_memory": True, "with_stack": True, "with_flops": True}
     schedule = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
     with profile(tmp_path / "run", schedule=schedule, **settings) as p:

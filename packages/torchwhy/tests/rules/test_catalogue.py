@@ -23,7 +23,7 @@ def too_quiet(trace, *, operators=5):
 
 @pytest.fixture
 def offered(monkeypatch):
-    """What other packages offer; the catalogue is read anew before and after."""
+    """What other packages offer; the catalogue is read again before and after."""
     found = []
     monkeypatch.setattr(plugins, "_all", lambda: Entries(found))
     forget()

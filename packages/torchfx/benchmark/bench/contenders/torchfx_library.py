@@ -88,7 +88,7 @@ def as_class(job: dict[str, Any], x: Any) -> Callable[[], Any]:
 
 
 def one_by_one(job: dict[str, Any], x: Any) -> Callable[[], Any]:
-    """Return `wave | Filter(...) | Filter(...)`: filters made anew in every call, one operator call each."""
+    """Return `wave | Filter(...) | Filter(...)`: filters made again in every call, one operator call each."""
     signal = wave(job, x)
     return lambda: reduce(or_, build(job, None), signal)
 

@@ -26,7 +26,7 @@ _REPLACING = tuple(getattr(torch._C._TorchDispatchModeKey, name) for name in ("F
 
 
 def tensors_are_replaced() -> bool:
-    """Return whether a mode puts fake tensors or tracers in the place of tensors; others only watch."""
+    """Return whether a mode puts fake tensors or tracers instead of tensors; others only watch."""
     return bool(modes_active()) and any(torch._C._get_dispatch_mode(key) is not None for key in _REPLACING)
 
 

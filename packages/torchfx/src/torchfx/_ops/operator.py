@@ -124,7 +124,7 @@ def is_direct(x: Tensor, dtypes: frozenset[torch.dtype] = DTYPES) -> bool:
 
 
 def is_native(x: Tensor, dtypes: frozenset[torch.dtype] = DTYPES) -> bool:
-    """Return whether native steps may run on this signal in the place of PyTorch's operators.
+    """Return whether native steps may run on this signal instead of PyTorch's operators.
 
     Not so for subclasses, for views that change the sign of their memory, for types that autocast may change, and not
     while a mode, a transform or a tracer wants to see the operators. A profiler is told of them (`Program.run`).

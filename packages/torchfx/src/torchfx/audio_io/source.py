@@ -108,7 +108,7 @@ class Source:
             raise AudioFileError(f"cannot read {self.name}: the file is empty")
 
     def rewind(self) -> None:
-        """Go back to the start, for soundfile to open the source anew."""
+        """Go back to the start, for soundfile to open the source again."""
         if self._stream is not None:
             self._stream.seek(0)
 

@@ -133,7 +133,7 @@ class Augmentation(nn.Module, ABC):
     dictionary: "applied", bool (examples,), and what the augmentation draws by name.
 
     Numbers come from PyTorch's own generator, which `torch.manual_seed` seeds and a DataLoader seeds in each worker, or
-    from one that is given. In a DataLoader's workers, started by fork or by spawn, a given one is seeded anew from its
+    from one that is given. In a DataLoader's workers, started by fork or by spawn, a given one is seeded again from its
     seed and the worker's, so that workers and epochs differ; the loader's `generator` makes those repeatable.
 
     Args:
@@ -395,7 +395,7 @@ class AddNoise(Augmentation):
 
 
 class SomeOf(Augmentation):
-    """Some of several augmentations, picked anew for each example, in the order given.
+    """Some of several augmentations, picked again for each example, in the order given.
 
     Args:
         augmentations: what is picked from: augmentations, each with its own `p`, and filters, effects or other modules,
@@ -474,7 +474,7 @@ class SomeOf(Augmentation):
 
 
 class OneOf(SomeOf):
-    """One of several augmentations, picked anew for each example; see `SomeOf`.
+    """One of several augmentations, picked again for each example; see `SomeOf`.
 
     With `weights`, augmentation i is picked with the probability weights[i] / sum(weights).
 

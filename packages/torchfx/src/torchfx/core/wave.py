@@ -236,7 +236,7 @@ class Wave:
         Args:
             columns: how many times at most, >= 1.
             size: samples of a spectrum under a Hann window, >= 2.
-            mel: bands evenly spaced in mel in the place of bins, from 1 to size / 2.
+            mel: bands evenly spaced in mel instead of bins, from 1 to size / 2.
 
         Returns:
             `levels_db` (frequencies, times), the mean power of all channels, 0 dB being a sine of amplitude 1; with

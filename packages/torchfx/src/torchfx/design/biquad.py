@@ -68,7 +68,7 @@ def biquad(cutoff: Value, q: Value, gain_db: Value, fs: float, btype: BiquadType
         fs: sample rate, Hz.
         btype: "lowpass", "highpass", "bandpass" (its peak gain is 1), "bandpass_skirt" (its peak gain is q), "notch",
             "allpass", "peaking", "lowshelf" or "highshelf".
-        slope: a shelf's slope S in (0, 1] in the place of q; 1 is the steepest that stays monotonic.
+        slope: a shelf's slope S in (0, 1] instead of q; 1 is the steepest that stays monotonic.
 
     Returns:
         float64, (..., 1, 6), a0 = 1. Tensors broadcast with each other and give a section for each of their values,

@@ -28,7 +28,7 @@ class Pair(NamedTuple):
     factor: float
 
     def inverted(self) -> Pair:
-        """Return the pair with 1/s in the place of s: a low-pass becomes a high-pass."""
+        """Return the pair with 1/s instead of s: a low-pass becomes a high-pass."""
         square = self.re**2 + self.im**2
         return Pair(self.re / square, self.im / square, 0.0 if self.zero is None else 1 / self.zero, 1.0)
 

@@ -28,7 +28,7 @@ class Recipe:
     """What becomes of each file. Without effects, rate and loudness samples are copied, and PyTorch is not loaded.
 
     Effects that end in features (`torchfx.spectral`), such as "logmel:whisper", give files of features, each
-    (channels, bins, frames), in the place of audio.
+    (channels, bins, frames), instead of audio.
 
     Args:
         effects: filters and effects in order, modules or texts such as "hibutterworth:80,order=4".

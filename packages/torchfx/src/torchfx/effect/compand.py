@@ -29,7 +29,7 @@ class Compand(Processor):
     first point the gain stays what it is there. With `knee_db` the gain is the curve's mean over so many dB around the
     level, a parabola at each bend.
 
-    `Compressor` and `Expander` smooth the gain in dB in the place of the magnitude.
+    `Compressor` and `Expander` smooth the gain in dB instead of the magnitude.
 
     Source: SoX, manual of its effect `compand`; FFmpeg has it, too. Both add the point (0, 0), and round bends by
     another parabola. Their "0.3,1 6:-70,-60,-20 -5 -90 0.2" is

@@ -195,7 +195,7 @@ class Dynamics(Processor):
 
         Args:
             x: float32 or float64, (..., time).
-            key: what the detector hears in the place of x, (..., time); leading dimensions broadcast with x's.
+            key: what the detector hears instead of x, (..., time); leading dimensions broadcast with x's.
             state: from the call for the block before; None starts from rest.
 
         Returns:

@@ -110,7 +110,7 @@ class PitchShift(Processor):
     """Change a signal's pitch and keep its length: it is stretched in time, and then resampled to its length.
 
     A stream lags by about a window of `n_fft` samples, by more for lower pitches. It needs the phase vocoder, and
-    begins anew when `semitones` changes. WSOLA needs the whole signal in memory.
+    starts again when `semitones` changes. WSOLA needs the whole signal in memory.
 
     Examples:
         >>> import math, torch

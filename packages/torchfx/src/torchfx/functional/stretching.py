@@ -38,7 +38,7 @@ def time_stretch(x: Tensor, rate: float, method: str = "phase_vocoder", n_fft: i
     """Change a signal's speed and keep its pitch.
 
     The phase vocoder keeps tonal sounds steady: partials keep frequency and amplitude. Its phases are locked around the
-    peaks of the spectrum, and start anew after silence. WSOLA pastes pieces of the signal where they fit best, the same
+    peaks of the spectrum, and start again after silence. WSOLA pastes pieces where they fit best, the same
     for all channels, and keeps the shape of speech and of single notes; sounds of several notes become rough.
 
     Args:

@@ -164,7 +164,7 @@ class Run:
         self.systems.append(system)
 
     def end(self) -> list[Step]:
-        """Return the step of the modules so far, if there are any, and begin anew."""
+        """Return the step of the modules so far, if there are any, and start again."""
         if not self.systems:
             return []
         step = LTIStep(cascade(self.systems).folded(), self.names)

@@ -341,7 +341,7 @@ class LTIStep(Step):
     def take_over(self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None) -> Handover:
         """Return what of delay line, response and cascade goes on, each judged by itself.
 
-        The state of taps is what they still owe: other taps begin anew, and are complete when all have sounded.
+        The state of taps is what they still owe: other taps start again, and are complete when all have sounded.
         """
         assert isinstance(before, LTIStep)
         own, was = self.system, before.system
@@ -871,7 +871,7 @@ class Plan:
         return self.filled(x, time), tuple(after)
 
     def filled(self, y: Tensor, time: int) -> Tensor:
-        """Return a block's output with silence in front, in the place of what late steps have left out.
+        """Return a block's output with silence in front, instead of what late steps have left out.
 
         Args:
             y: what the steps made of the block.

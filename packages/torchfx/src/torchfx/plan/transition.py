@@ -253,7 +253,9 @@ def transition(
         if equal(a, b):
             return a, of_a
         if _makes_features(a) or _makes_features(b):
-            raise StreamError("a stream of features cannot take parameters of theirs that changed: reset() begins anew")
+            raise StreamError(
+                "a stream of features cannot take parameters of theirs that changed: reset() starts again"
+            )
         if isinstance(a, LateStep) or isinstance(b, LateStep):
             return late(a, of_a, b, shape, rate)
         if isinstance(a, ParallelStep) and isinstance(b, ParallelStep) and _alike(a, b):
@@ -261,7 +263,7 @@ def transition(
         if not (_keeps_rate(a, rate) and _keeps_rate(b, rate)):
             raise StreamError(
                 "a stream that changes the sample rate cannot take modules, rates or qualities that changed: reset() "
-                "begins anew with them"
+                "starts again with them"
             )
         was, is_now = a.leading(shape), b.leading(shape)
         if was != is_now:

@@ -31,7 +31,7 @@ class Backend(ABC):
     """What calls a live engine for every block.
 
     Attributes:
-        source: where the input comes from in the place of a device: a file, a tensor (channels, time), or blocks
+        source: where the input comes from instead of a device: a file, a tensor (channels, time), or blocks
             (channels, n) of any length; None: from the device.
         target: what gets the output besides: a file, or a function that is called with blocks (channels, n); None:
             nothing.
@@ -65,7 +65,7 @@ class Backend(ABC):
 
 
 class FileClock(Backend):
-    """A thread in the place of a sound device: a file or tensor comes in, another one goes out.
+    """A thread instead of a sound device: a file or tensor comes in, another one goes out.
 
     Args:
         source: a file, a tensor (channels, time), or an iterable of tensors (channels, n).
@@ -233,7 +233,7 @@ class SoundDevice(Backend):
     """A sound device, by PortAudio: it calls the engine itself, without Python in between.
 
     Args:
-        source: what is played in the place of an input: a file, a tensor, tensors; None: the input device is heard.
+        source: what is played instead of an input: a file, a tensor, tensors; None: the input device is heard.
         target: what gets the result besides: a file, a function; None: nothing.
         playback: whether the result is played.
         library: PortAudio's functions; None: those of the package sounddevice.

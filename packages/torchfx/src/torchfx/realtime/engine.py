@@ -197,7 +197,7 @@ def _program(plan: Plan, shape: tuple[int, ...], state: Sequence[Tensor], works:
     program = Program(shape, torch.float32, works)
     target = program.attempt(plan.emit, 0, state)
     if target is None:
-        raise StreamError("a chain whose steps are all native has to stay so, start anew with this one")
+        raise StreamError("a chain whose steps are all native has to stay so, start again with this one")
     program.finish(program.gain(target, 1.0) if target == 0 else target)
     return program
 
@@ -278,7 +278,7 @@ class Engine:
     # --- clock ----------------------------------------------------------------------------------------------
 
     def start_clock(self, real_time: bool) -> None:
-        """Let a thread of the library call in the place of a device."""
+        """Let a thread of the library call instead of a device."""
         status = self._calls["clock_start"](self.handle, real_time)
         if status:
             raise_for(status, "live_clock_start")

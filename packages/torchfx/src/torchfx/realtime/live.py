@@ -138,7 +138,7 @@ class RealtimeProcessor:
     Examples:
         >>> import torch, torchfx as fx
         >>> chain = fx.filter.LoButterworth(1000) | fx.effect.Compressor(-20)
-        >>> clock = fx.realtime.FileClock(torch.randn(2, 9600))  # in the place of a sound device
+        >>> clock = fx.realtime.FileClock(torch.randn(2, 9600))  # instead of a sound device
         >>> with fx.realtime.RealtimeProcessor(chain, clock, fx.realtime.RealtimeConfig(block_size=64)) as live:
         ...     live.set("cutoff", 500)
         ...     live.wait()
@@ -281,7 +281,7 @@ class RealtimeProcessor:
         """Cross to another chain, such as a preset.
 
         Raises:
-            StreamError: it cannot run live, or not in the place of this one: where all steps are native, they stay so.
+            StreamError: it cannot run live, or not instead of this one: where all steps are native, they stay so.
                 Or it is switched to, but an earlier change cannot run, or the chain has ended.
         """
         if not isinstance(chain, nn.Module):
@@ -291,12 +291,12 @@ class RealtimeProcessor:
         native = LiveProgram.supports(plan, self.config.channels)
         if self.is_native and not native:
             raise StreamError(
-                "switch needs a chain that is wholly native, as the one that runs: start anew for this one"
+                "switch needs a chain that is wholly native, as the one that runs: start again for this one"
             )
         if plan.latency + delay != self.latency_samples:
             raise StreamError(
                 f"switch needs a chain with the latency of the one that runs, {self._followed.latency} samples, "
-                f"got {plan.latency}: start anew with this one"
+                f"got {plan.latency}: start again with this one"
             )
         self._chain[0] = chain
         self._tell()
@@ -472,10 +472,10 @@ class RealtimeProcessor:
         if plan is self._followed:
             return plan
         if self.is_native and not LiveProgram.supports(plan, self.config.channels):
-            raise StreamError("a chain whose steps are all native has to stay so, start anew with this one")
+            raise StreamError("a chain whose steps are all native has to stay so, start again with this one")
         if plan.latency != self._followed.latency:
             raise StreamError(
-                f"the latency has to stay {self._followed.latency} samples, start anew with {plan.latency}"
+                f"the latency has to stay {self._followed.latency} samples, start again with {plan.latency}"
             )
         return plan
 

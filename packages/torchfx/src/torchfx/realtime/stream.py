@@ -141,7 +141,7 @@ class Stream:
         self._run(self._plan, self._plan.init_state(tuple(shape), dtype, device))
 
     def flush(self) -> Tensor:
-        """Return the last `latency_samples` samples, and begin anew."""
+        """Return the last `latency_samples` samples, and start again."""
         if self._blocks is None:
             return torch.zeros(self.channels, 0)
         shape, dtype, device = self._blocks
@@ -153,7 +153,7 @@ class Stream:
         return tail
 
     def reset(self) -> None:
-        """Begin anew, from rest."""
+        """Start again, from rest."""
         self._start = self._transition = None
         self._followed = plan_of(self._watched, self.fs)
         if self._blocks is not None:

@@ -78,7 +78,7 @@ def as_text(plan: Plan, width: int = 80, height: int = 16, unicode: bool = False
     Args:
         plan: of linear time-invariant steps.
         width, height: characters, of the whole drawing and of the curve; at least 40 and 4.
-        unicode: draw with braille dots in the place of stars.
+        unicode: draw with braille dots instead of stars.
     """
     if width < 40 or height < 4:
         raise ArgumentError(f"width and height must be at least 40 and 4 characters, got {width} and {height}")

@@ -1,7 +1,7 @@
 """Spectra over time, their bands and cepstra: what recognisers listen to. A chain's end, `chain | MelSpectrogram()`.
 
 Names, arguments and results are torchaudio's, with two differences: the sample rate is `fs`, which a `Wave` brings with
-it, and windows have names in the place of functions.
+it, and windows have names instead of functions.
 """
 
 from torchfx.spectral.cepstrum import LFCC, MFCC

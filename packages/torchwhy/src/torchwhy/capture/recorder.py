@@ -107,7 +107,7 @@ class Recorder:
         self._began: _Beginning | None = None  # of the window that is open
         self._meanwhile: tuple[Compiled, ProcessorTime, StackSamples] | None = None  # from there to its end
         self._profiler: Any = _profile_without_inductor()(
-            schedule=self._action if schedule else None,  # asked anew for each step
+            schedule=self._action if schedule else None,  # asked again for each step
             on_trace_ready=self._save,
             **options.for_torch(activities),
         )

@@ -292,7 +292,7 @@ class WholeRun:
         if self._first is None and first_s is not None:
             self._first, self._before_s = self._began + first_s, first_s
         elif self._first is None and not self._of_threads:
-            self._began = self._clock()  # nothing was recorded yet: time counts anew
+            self._began = self._clock()  # nothing was recorded yet: time counts again
         self._session.leave_out_empty()
         took_s = self._clock() - self._ended
         spent_s = took_s - ((self._waited(None) or 0) - waited) / 1e9

@@ -88,7 +88,7 @@ def breaks_in(nested: Iterable[tuple[int, int]], frames: Sequence[Any]) -> Itera
     compiled_now = {_number(frame) for frame in frames}
     for region in nested:
         known = [record for record in _compilations() if _number(record) == region and _place(record)]
-        # The latest: torch._dynamo.reset() lets the numbers begin anew.
+        # The latest: torch._dynamo.reset() lets the numbers start again.
         after_break = not known or _RESUMED.search(known[-1].co_name)
         if region not in compiled_now and after_break:
             reason = f"met before this count began; compiled region {region[0]}/{region[1]} goes on after it"

@@ -54,7 +54,7 @@ class GraphBreak:
 
 @dataclass(frozen=True)
 class Compilation:
-    """A frame that `torch.compile` compiled anew although it had compiled code for it.
+    """A frame that `torch.compile` compiled again although it had compiled code for it.
 
     Args:
         function: the name of the compiled function.

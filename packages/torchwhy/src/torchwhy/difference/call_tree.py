@@ -21,8 +21,7 @@ MOST: Final = 0.6
 """The part of all that takes less, or more, that a call must have to explain most of it."""
 
 SUBSTITUTE: Final = 0.2
-"""Calls that came stand in the place of those that are gone beside them where each take this part of the other's time,
-or more."""
+"""Added calls count as replacing adjacent removed ones if each takes this part of the other's time, or more."""
 
 
 @dataclass

@@ -339,7 +339,7 @@ def _names(trace: Trace, rows: Int32) -> tuple[Int32, tuple[str, ...]]:
 
 
 def by_frequency(name: npt.NDArray[np.integer[Any]], known: Sequence[str]) -> tuple[Int32, tuple[str, ...]]:
-    """Number names anew, the most frequent first.
+    """Number names again, the most frequent first.
 
     Args:
         name: of each event, an index into `known`.

@@ -110,7 +110,7 @@ def rule_outcomes(ran: Sequence[str], muted: Sequence[MutedRule], failed: Sequen
 
 
 def nothing_found(kind: VerdictKind, rules: int, *, with_stacks: bool) -> str:
-    """Return the sentence in the place of findings where there are none: it must not contradict the verdict above it.
+    """Return the sentence instead of findings where there are none: it must not contradict the verdict above it.
 
     Args:
         kind: of the verdict.

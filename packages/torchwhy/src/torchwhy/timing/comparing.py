@@ -39,7 +39,7 @@ def compare(
 
     Each is warmed up first. Then every round takes one run of each, so that a machine that slows down or speeds up
     meanwhile favours none; ratios are formed within rounds. A run that follows another function's finds the caches as
-    that one left them, so each round draws its order anew: what the place in a round does to a time is part of the
+    that one left them, so each round draws its order again: what the place in a round does to a time is part of the
     spread, and so of the intervals. Functions of similar length run equally often in a run, for the same reason.
 
     A function is the winner when the interval of its ratio to *every* other lies below 1 - margin. Intervals hold

@@ -187,7 +187,7 @@ export class Stage {
     if (top - HEADING < this.seen.y || top + this.layout.row > this.seen.y + room) this.scrollTo(top - room / 2);
   }
 
-  /** Arrange the bands anew. @param {(arrangement: Arrangement) => void} change */
+  /** Arrange the bands again. @param {(arrangement: Arrangement) => void} change */
   arrange(change) {
     change(this.arrangement);
     this.place();

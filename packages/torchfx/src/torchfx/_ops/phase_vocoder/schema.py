@@ -16,7 +16,7 @@ sides.
 
 Sources: J. Laroche, M. Dolson, Improved Phase Vocoder Time-Scale Modification of Audio, IEEE Trans. Speech and Audio
 Processing 7 (3), 1999 (identity phase locking); M. Puckette, Phase-locked Vocoder, WASPAA 1995 (two windows, `hop`
-apart, in the place of an estimate of the frequency).
+apart, instead of an estimate of the frequency).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Both keep the state in shifted form. With DF2T states s (SciPy's zi) and a shift
     w1' = k w1 + w2 + q1 x - p1 y        p1 = 2k + a1,  q1 = 2k b0 + b1
     w2' = k w2      + q0 x - p0 y        p0 = k^2 + k a1 + a2,  q0 = k^2 b0 + k b1 + b2
 
-which is the same filter with z - k in the place of z. For poles near z = k the small numbers p0, p1 carry the full
+which is the same filter with z - k instead of z. For poles near z = k the small numbers p0, p1 carry the full
 precision that a1 = -1.9999, a2 = 0.9999 hide: a 20 Hz filter at 192 kHz keeps 13 digits instead of 10. (k = 1 is the
 delta operator of Middleton and Goodwin, 1986.)
 """

@@ -101,7 +101,7 @@ OPERATORS = (
         ("x", "system", STATE),
         backward_shapes,
     ),
-    # u = tanh(drive (x - feedback y)) / drive drives the system in the place of x.
+    # u = tanh(drive (x - feedback y)) / drive drives the system instead of x.
     Operator(
         "saturated_forward(Tensor x, Tensor system, Tensor feedback, Tensor drive, Tensor? state=None)"
         " -> (Tensor y, Tensor after)",

@@ -70,7 +70,7 @@ def repeated_cast(trace: Trace, *, share: float = 0.02, steps: int = 3, calls: i
         stretches=when,
         window=window,
         evidence=seen_as,
-        cause="The same weight is read and written anew each time." + (f" It is cast in {line}." if line else ""),
+        cause="The same weight is read and written again each time." + (f" It is cast in {line}." if line else ""),
         fix=f"Cast once, before the loop, and keep the result: weight = weight.to(torch.{after}), or "
         f"model.to(torch.{after}) for all of them.",
     )

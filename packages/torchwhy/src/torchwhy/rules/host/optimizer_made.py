@@ -54,15 +54,17 @@ def optimizer_each_step(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
     per_step = np.bincount(inside, minlength=len(updates))
     ready = np.searchsorted(np.sort(events.ts[gradients]), events.ts[updates])
     accumulated = np.diff(ready, prepend=0)[1:]
-    anew = bool((accumulated > 0).all()) and bool((per_step[1:] >= accumulated).all())
+    restarted = bool((accumulated > 0).all()) and bool((per_step[1:] >= accumulated).all())
     made = made[events.begin_in(made, window.start, window.end)]
     classes = len(np.unique(events.name[made]))
-    if not anew and not (classes and len(made) >= classes * (len(updates) - 1)):
+    if not restarted and not (classes and len(made) >= classes * (len(updates) - 1)):
         return
-    rows = np.concatenate((made, zeros if anew else zeros[:0]))
+    rows = np.concatenate((made, zeros if restarted else zeros[:0]))
     last = np.flatnonzero(np.diff(inside, append=len(updates)))  # of each step's tensors of zeros
     before = Intervals.union(events.ts[updates[inside[last]]], events.end[zeros[last]])
-    apart = anew and not events.covered(events.of(MOMENT), before).any()  # the state is made before any of it is used
+    apart = (
+        restarted and not events.covered(events.of(MOMENT), before).any()
+    )  # the state is made before any of it is used
     when = (events.times_of(rows) | before) if apart else events.times_of(rows)
     when = when.clip(window.start, window.end)
     part = window.share(at_stake(trace, when))

@@ -62,7 +62,7 @@ def mark_of(name: str) -> tuple[str, bool]:
 
 
 def numberless(name: str) -> str:
-    """A name with "#" in the place of each number: labels of one loop often count its rounds."""
+    """A name with "#" instead of each number: labels of one loop often count its rounds."""
     return re.sub(r"\d+", "#", name)
 
 
