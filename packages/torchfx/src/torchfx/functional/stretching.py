@@ -38,8 +38,8 @@ def time_stretch(x: Tensor, rate: float, method: str = "phase_vocoder", n_fft: i
     """Change a signal's speed and keep its pitch.
 
     The phase vocoder keeps tonal sounds steady: partials keep frequency and amplitude. Its phases are locked around the
-    peaks of the spectrum, and start again after silence. WSOLA pastes pieces where they fit best, the same
-    for all channels, and keeps the shape of speech and of single notes; sounds of several notes become rough.
+    peaks of the spectrum, and start again after silence. WSOLA pastes pieces where they fit best, the same for
+    all channels. It keeps the shape of speech and of single notes; sounds of several notes become rough.
 
     Args:
         x: float32 or float64, (..., time); for WSOLA (..., channels, time).
