@@ -1,0 +1,55 @@
+"""Hold the prose of the repository to plain words: `python docs/check_prose.py`; exit status 1 where habits grow.
+
+Each habit has a number of places where it still stands, tests left out. A new place fails the check and is printed with
+its line. Where places are mended, lower the number.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+HABITS = {
+    r"in the place of": (0, "instead of"),
+    r"as far as": (17, "where, if"),
+    r"\banew\b": (0, "again"),
+    r"of its own": (89, "its own, separate"),
+    r"\btold\b": (82, "reported, shown"),
+    r"\btells\b": (91, "says, shows, returns"),
+    r"goes on": (40, "continues"),
+    r"\b(is|are) none\b": (102, "there is no ..., has no ..."),
+    r"is no error": (3, "is allowed"),
+}
+"""For each habit: in how many lines it stands, and what to write instead."""
+
+
+def lines() -> list[tuple[str, str]]:
+    """Return all lines of sources and pages, each with its place."""
+    asked = ["git", "ls-files", "*.py", "*.md", "*.js", ":!*/tests/*", ":!docs/check_prose.py"]
+    paths = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    found = []
+    for path in paths:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        found += [(f"{path}:{number}", line) for number, line in enumerate(text.splitlines(), 1)]
+    return found
+
+
+def main() -> int:
+    """Print the lines of each habit that has grown; return 1 if there is one."""
+    failed, every = 0, lines()
+    for habit, (most, instead) in HABITS.items():
+        places = [f"{place}: {line.strip()}" for place, line in every if re.search(habit, line)]
+        if len(places) > most:
+            failed = 1
+            sys.stdout.write(
+                "\n".join([*places, f"{len(places)} lines match {habit!r}, {most} may; write: {instead}\n"])
+            )
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
