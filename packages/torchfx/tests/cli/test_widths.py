@@ -11,8 +11,8 @@ from torchfx.cli.app import app
 
 LONG = "a rather long name of a recording that goes on and on beyond what any terminal shows at once"
 FEW_WORDS = {
-    *("completion", "concat", "convert", "live", "mix", "play", "process", "record", "spectrogram", "split"),
-    *("suggest", "synth", "trim", "watch"),
+    *("completion", "concat", "convert", "features", "live", "mix", "play", "process", "record", "spectrogram"),
+    *("split", "suggest", "synth", "trim", "watch"),
 }
 """Commands that write, play or draw, and tell that in a sentence."""
 CALLS = [

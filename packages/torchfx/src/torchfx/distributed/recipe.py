@@ -167,6 +167,7 @@ def _modules(effects: tuple[str | nn.Module, ...]) -> tuple[nn.Module, ...]:
     return tuple(spec.build(each) if isinstance(each, str) else each for each in effects)
 
 
+@lru_cache(16)
 def _gives_features(effects: tuple[str | nn.Module, ...]) -> bool:
     from torchfx.plan import gives_of
 
