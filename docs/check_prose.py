@@ -18,9 +18,9 @@ HABITS = {
     r"as far as": (17, "where, if"),
     r"\banew\b": (0, "again"),
     r"of its own": (89, "its own, separate"),
-    r"\btold\b": (82, "reported, shown"),
+    r"\btold\b": (81, "reported, shown"),
     r"\btells\b": (91, "says, shows, returns"),
-    r"goes on": (40, "continues"),
+    r"goes on": (0, "continues"),
     r"\b(is|are) none\b": (102, "there is no ..., has no ..."),
     r"is no error": (3, "is allowed"),
 }

@@ -65,7 +65,7 @@ def run(name: str, options: Options, step: Step) -> Report:
     Args:
         name: one of `NAMES`.
         options: what was asked for.
-        step: called with (steps done, steps in all) as the suite goes on.
+        step: called with (steps done, steps in all) as the suite runs.
 
     Raises:
         ArgumentError: an option the suite does not have, or one out of range.

@@ -162,7 +162,7 @@ def sos_zero_phase(x: Tensor, sos: Tensor, edge: int, extension: str) -> Tensor:
     Args:
         x: float32 or float64, (..., time).
         sos: float64, (..., sections, 6), as in `parallel_iir_forward`.
-        edge: by how many samples, fewer than it has, the signal goes on beyond each of its ends.
+        edge: by how many samples, fewer than it has, the signal continues beyond each of its ends.
         extension: how: "odd", "even" or "constant", as SciPy's `padtype`.
 
     Returns:

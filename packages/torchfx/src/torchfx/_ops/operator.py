@@ -127,7 +127,7 @@ def is_native(x: Tensor, dtypes: frozenset[torch.dtype] = DTYPES) -> bool:
     """Return whether native steps may run on this signal instead of PyTorch's operators.
 
     Not so for subclasses, for views that change the sign of their memory, for types that autocast may change, and not
-    while a mode, a transform or a tracer wants to see the operators. A profiler is told of them (`Program.run`).
+    while a mode, a transform or a tracer wants to see the operators. A profiler sees them (`Program.run`).
     """
     return (
         type(x) is Tensor

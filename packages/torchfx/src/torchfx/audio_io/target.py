@@ -1,4 +1,4 @@
-"""Where an output goes once it is whole: over a path, or into a stream."""
+"""Where an output is put when it is whole: over a path, or into a stream."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
 def answer(text: str) -> None:
     """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is no error.
 
-    Where stdout cannot be written to, that is said once, the work goes on, and the command ends with status 3.
+    Where stdout cannot be written to, that is said once, the work continues, and the command ends with status 3.
     """
     try:
         try:

@@ -428,7 +428,7 @@ class Processor(Responses, Declared):
         return None
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return how the processor goes on, in a running signal, where one of its class with other values stopped.
+        """Return how the processor continues, in a running signal, where one of its class with other values stopped.
 
         As it is, all of the state is kept, which suits levels, phases and past samples. A state that depends on the
         parameters has to start from rest, and `waiting` says how long the processor then runs unheard.

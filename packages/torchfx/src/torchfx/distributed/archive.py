@@ -197,7 +197,7 @@ def process(
     manifest: str | os.PathLike[str] | None = None,
     progress: Callable[[Report, int], object] | None = None,
 ) -> Report:
-    """Run an archive through a chain. No failure stops the rest, and a run that was stopped goes on where it was.
+    """Run an archive through a chain. No failure stops the rest, and a run that was stopped continues where it was.
 
     Outputs appear when they are whole, below `output` as the sources are below theirs. Sources that would have one
     output, or whose output would replace another source, are reported as failures.

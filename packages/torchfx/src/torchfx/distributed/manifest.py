@@ -1,4 +1,4 @@
-"""The manifest of an archive's outputs: what is done, so that a run that was stopped goes on where it was."""
+"""The manifest of an archive's outputs: what is done, so that a run that was stopped continues where it was."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Compand(Processor):
     """Compress or expand by a transfer curve: at each level in dB, what comes out.
 
     The magnitude of the samples is smoothed: 63 % of a rise is done after `attack_ms`, of a fall after `release_ms`.
-    Straight lines through the `points` say what a signal of that level comes out at. The last line goes on; below the
+    Straight lines through the `points` say what a signal of that level comes out at. The last line continues; below the
     first point the gain stays what it is there. With `knee_db` the gain is the curve's mean over so many dB around the
     level, a parabola at each bend.
 

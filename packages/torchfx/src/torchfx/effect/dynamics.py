@@ -102,7 +102,7 @@ class Dynamics(Processor):
         """Return the time constants of a gain that rises, and of one that falls, in ms."""
 
     def hold_samples(self, rate: Any) -> int:
-        """Return for how many samples a level goes on to count."""
+        """Return for how many samples a level continues to count."""
         return 0
 
     def latency_samples(self, rate: Any) -> int:

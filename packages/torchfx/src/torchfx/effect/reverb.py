@@ -48,7 +48,7 @@ class Reverb(DelayNetwork):
     wet_level: Value = number(default=0.33, low=0.0, high=1.0, doc="of the reverberation, times 3")
     dry_level: Value = number(default=0.4, low=0.0, high=1.0, doc="of the signal, times 2")
     width: Value = number(default=1.0, low=0.0, high=1.0, doc="1 keeps the channels apart, 0 makes them equal")
-    freeze_mode: bool = flag(default=False, doc="whether the tail goes on for ever and takes nothing more in")
+    freeze_mode: bool = flag(default=False, doc="whether the tail never ends and takes nothing more in")
     fs: float | None = sample_rate(default=None)
 
     def network(self, channels: int, rate: Any) -> Network:

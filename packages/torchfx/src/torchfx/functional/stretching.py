@@ -139,7 +139,7 @@ def _vocoder_pieces(x: Pieces, rate: float, n_fft: int, length: int) -> Iterator
 
 
 def _wsola(x: Tensor, rate: float, n_fft: int, length: int) -> Tensor:
-    """Lay down windows half their length apart, each from where the signal goes on most like the one before.
+    """Lay down windows half their length apart, each from where the signal continues most like the one before.
 
     Window u is read around u hop rate, up to a quarter of a window before or after: where its first half correlates
     best, relative to its power, with what followed the window before.

@@ -24,7 +24,7 @@ def allpole(x: Tensor, a: Tensor, past: Tensor | None = None) -> tuple[Tensor, T
         past: float64, (..., order), the outputs before the first, the latest first; None starts from rest.
 
     Returns:
-        The output like x, and the last outputs like `past`, with which the next block goes on.
+        The output like x, and the last outputs like `past`, with which the next block continues.
 
     Raises:
         ArgumentError: a wrong shape or device, a constant coefficient that is NaN or infinite.

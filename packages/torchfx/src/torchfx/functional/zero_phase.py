@@ -37,7 +37,7 @@ def filtfilt(
         b, a: coefficients (..., n), as in `lfilter`.
         x: float32 or float64, time along `axis`.
         axis: the axis to filter along.
-        padtype: how the signal goes on beyond its edges: "odd", "even", "constant", or None for not at all.
+        padtype: how the signal continues beyond its edges: "odd", "even", "constant", or None for not at all.
         padlen: by how many samples, fewer than the signal has; None: 3 max(len(a), len(b)).
         method: "pad" extends the signal as `padtype` and `padlen` say, and starts each time from the state settled on
             the first sample. "gust" extends nothing: it starts from the states with which filtering forwards first or

@@ -196,7 +196,7 @@ class Step(ABC):
         return 0
 
     def take_over(self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None) -> Handover:
-        """Return how this step goes on where another one of its kind stopped, with other parameters.
+        """Return how this step continues where another one of its kind stopped, with other parameters.
 
         Args:
             before: the other step.
@@ -339,7 +339,7 @@ class LTIStep(Step):
         return self.settling + (0 if self.system.sos is None else memory_samples(self.system.sos, rate))
 
     def take_over(self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None) -> Handover:
-        """Return what of delay line, response and cascade goes on, each judged by itself.
+        """Return what of delay line, response and cascade continues, each judged by itself.
 
         The state of taps is what they still owe: other taps start again, and are complete when all have sounded.
         """

@@ -24,7 +24,7 @@ class RealtimeConfig:
             Python has so much time for a block.
         crossfade_ms: how long a change of parameters takes, and the way to the dry signal and back.
         ceiling_db: dB above full scale, -60 ... 120. If a sample of the output would be above it, or not finite, the
-            output is muted: it falls to 0 in 5 ms, the chain starts from rest and goes on unheard, and the output comes
+            output is muted: it falls to 0 in 5 ms, the chain starts from rest and runs unheard, and the output comes
             back, in 5 ms, when the chain has made no such sample for 20 ms. If it then makes one within 10 s, this time
             is four times as long, up to 10 s: a chain that bursts every few seconds stays muted. None: all samples
             reach the device.

@@ -435,7 +435,7 @@ class RealtimeProcessor:
         return ""
 
     def _refuse(self, error: Exception) -> None:
-        """Keep why a change cannot run; the sound goes on as it was."""
+        """Keep why a change cannot run; the sound continues as it was."""
         found = str(error) if isinstance(error, TorchFXError) else f"{type(error).__name__}: {error}"
         refusal = f"what was assigned last cannot run live: {found}"
         if refusal != self._refusal:
@@ -510,7 +510,7 @@ class RealtimeProcessor:
                     self._program = program
                     self._changes += running.has_old_steps
                 self._accept(plan)
-            except Exception as error:  # noqa: BLE001 - whatever a module raises, this thread goes on
+            except Exception as error:  # noqa: BLE001 - whatever a module raises, this thread continues
                 self._refuse(error)
                 pause = RETRY_S
 

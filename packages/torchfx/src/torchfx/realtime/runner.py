@@ -125,7 +125,7 @@ class Runner:
             self.only = only.run if isinstance(self.steps[-1], LateStep) else only.program.run
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
-        """Process a block (..., time), from the step `first` on; the state goes on.
+        """Process a block (..., time), from the step `first` on; the state continues.
 
         Blocks at the start come back shorter where steps lag, by their latency in all.
         """

@@ -28,7 +28,7 @@ class Stream:
     """A processor at work on a signal that comes in blocks: any split gives what the whole signal gives.
 
     Parameters of the processor may be assigned between blocks. The stream follows them without a click: each step that
-    changes crosses within 10 ms from its old result to the new one. A filter that moves by little goes on with the old
+    changes crosses within 10 ms from its old result to the new one. A filter that moves by little keeps the old
     one's state. Any other starts from rest and is heard once it has forgotten that: after some ms for cutoffs above
     200 Hz, after at most half a second for low ones, and for other taps when as many samples have passed. What is
     assigned in the meantime is followed next.

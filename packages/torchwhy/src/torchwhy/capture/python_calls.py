@@ -47,7 +47,7 @@ class PythonCalls:
 
 @cache
 def _watch_forks() -> None:
-    """See that no child process goes on counting."""
+    """See that no child process continues counting."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_stop)
 

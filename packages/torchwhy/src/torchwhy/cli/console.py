@@ -110,7 +110,7 @@ def width() -> int:
 
 @contextmanager
 def patience(message: str) -> Iterator[None]:
-    """Show on a terminal that work goes on, if it takes longer than a second."""
+    """Show on a terminal that work continues, if it takes longer than a second."""
     if not sys.stderr.isatty():
         yield
         return

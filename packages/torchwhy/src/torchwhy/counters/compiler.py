@@ -1,6 +1,6 @@
 """Graph breaks and recompilations, from the records that `torch._dynamo` keeps itself.
 
-A graph break is met while compiling: `graph_break_reasons` lists those after which a compiled graph goes on, and the
+A graph break is met while compiling: `graph_break_reasons` lists those after which a compiled graph continues, and the
 record of a compilation that failed is the break that leaves a whole function uncompiled (one inside a loop or `try`).
 Code that was compiled before runs on with its breaks and compiles nothing: only a trace sees the first kind
 (`count(trace=True)`), and nothing sees the second.
@@ -23,7 +23,7 @@ __all__ = ["Compiled", "CompilerMark", "breaks_in", "known_compilations", "known
 
 _KEPT = 4096  # compilations PyTorch shall remember; its own limit, 64, is less than one large model needs
 _NO_REASON = "(this version of PyTorch records no reason)"
-_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)")  # the code after a graph break, and where it goes on
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)")  # the code after a graph break, and where it continues
 
 
 def known_compilations() -> int:
@@ -91,7 +91,7 @@ def breaks_in(nested: Iterable[tuple[int, int]], frames: Sequence[Any]) -> Itera
         # The latest: torch._dynamo.reset() lets the numbers start again.
         after_break = not known or _RESUMED.search(known[-1].co_name)
         if region not in compiled_now and after_break:
-            reason = f"met before this count began; compiled region {region[0]}/{region[1]} goes on after it"
+            reason = f"met before this count began; compiled region {region[0]}/{region[1]} continues after it"
             yield GraphBreak(reason, _place(known[-1]) if known else "", 1)
 
 

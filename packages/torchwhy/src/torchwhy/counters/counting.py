@@ -54,7 +54,7 @@ class Counting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End, also when the block raised; its exception goes on."""
+        """End, also when the block raised; its exception continues."""
         self._stack.__exit__(kind, error, traceback)
         self._counts = self.counts
 

@@ -161,7 +161,7 @@ Cell: TypeAlias = str | Amount | Name | File | Calls | Words
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column: its title, whether it holds numbers, and whether it goes on a second line where room is short.
+    """A column: its title, whether it holds numbers, and whether it continues on a second line where room is short.
 
     Attributes:
         sums: of numbers that add up over rows and steps what they are: "us", "B" or "count"; else "".

@@ -10,7 +10,7 @@ frame before, u - 1. What is laid down, windowed again, is
     Y[k] = P[k] r[p],    r[p] = Y'[p] conj(Q[p]) / |Y'[p] conj(Q[p])|
 
 with p the peak of |P| that is nearest to k: around a peak, all bins keep their phases relative to it. From one frame to
-the next a peak's phase thus goes on by what it does within `hop` samples of the input, whatever the rate. r is 1 where
+the next a peak's phase thus advances by what it does within `hop` samples of the input, whatever the rate. r is 1 where
 Y' or Q is 0, and where there is no peak, as for a single click. A peak has more power than the two bins on each of its
 sides.
 

@@ -39,7 +39,7 @@ def both_ways(x: Tensor, edge: int, extension: str, run: Callable[[Tensor, Tenso
 
     Args:
         x: (..., time).
-        edge: by how many samples, fewer than the signal has, it goes on beyond each end.
+        edge: by how many samples, fewer than the signal has, it continues beyond each end.
         extension: how, a key of `BEYOND`.
         run: filters (..., time) from the state it has settled in on the first sample, (..., 1).
     """

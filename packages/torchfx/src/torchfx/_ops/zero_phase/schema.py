@@ -1,6 +1,6 @@
 """Schema and checks of the cascade that runs both ways: sections are float64 (..., sections, 6), as in the cascade.
 
-`edge` is by how many samples the signal goes on beyond each end, `extension` how: one of `EXTENSIONS`.
+`edge` is by how many samples the signal continues beyond each end, `extension` how: one of `EXTENSIONS`.
 """
 
 from __future__ import annotations

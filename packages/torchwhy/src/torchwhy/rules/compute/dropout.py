@@ -37,7 +37,7 @@ def dropout_at_inference(trace: Trace, *, share: float = 0.02, often: int = 3) -
     Costs: random numbers for every activation. Worse, predictions are noisy, and batch normalisation uses the batch's
     statistics in place of those it learnt.
 
-    Fix: `model.eval()` before inference, `model.train()` before training goes on.
+    Fix: `model.eval()` before inference, `model.train()` before training continues.
 
     Known problems: Monte Carlo dropout wants the noise. A window of a training program that holds no backward pass
     looks the same.

@@ -49,7 +49,7 @@ def about_kernels(
 
     Args:
         trace, rows: the kernels.
-        title, cause, fix, confidence, linked, most: the finding's; the cause goes on with `caveat`.
+        title, cause, fix, confidence, linked, most: the finding's; the cause continues with `caveat`.
         part: the fraction of their time that the fix removes.
         calls: the fraction of the operators that launch them that it removes. A rule that gives it frees "all": both
             the host's and the device's time.

@@ -29,7 +29,7 @@ __all__ = ["sync_copy", "sync_memset"]
     frees="exposed",
 )
 def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
-    """The host waits for copies that could run while it goes on.
+    """The host waits for copies that could run while it continues.
 
     Sees: copy calls that return when the data has arrived (`cudaMemcpy`, `hipMemcpyWithStream`), and copies of pinned
     memory with a wait for the stream in the same operator. Copies from pageable memory by an asynchronous call belong

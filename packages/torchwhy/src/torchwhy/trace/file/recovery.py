@@ -1,4 +1,4 @@
-"""Where reading goes on behind damage; all functions return -1 where there is no such place before `end`."""
+"""Where reading continues behind damage; all functions return -1 where there is no such place before `end`."""
 
 from __future__ import annotations
 

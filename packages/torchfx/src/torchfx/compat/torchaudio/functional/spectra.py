@@ -212,7 +212,7 @@ def phase_vocoder(complex_specgrams: Tensor, rate: float, phase_advance: Tensor)
     Args:
         complex_specgrams: complex, (..., bins, frames).
         rate: > 1 is faster.
-        phase_advance: what each bin's phase goes on from frame to frame, radians, (bins, 1).
+        phase_advance: by how much each bin's phase advances from frame to frame, radians, (bins, 1).
 
     Returns:
         (..., bins, ceil(frames / rate)).

@@ -171,7 +171,7 @@ class TimeStretch(nn.Module):
     phase_advance: Tensor
 
     def __init__(self, hop_length: int | None = None, n_freq: int = 201, fixed_rate: float | None = None) -> None:
-        """Compute what each bin's phase goes on."""
+        """Compute by how much each bin's phase advances."""
         super().__init__()
         self.fixed_rate = fixed_rate
         hop = n_freq - 1 if hop_length is None else hop_length
