@@ -14,8 +14,6 @@ from sphinx.application import Sphinx
 
 from reference_pages import write
 
-WIDTH = 100
-
 
 def pages(application: typer.Typer) -> dict[str, str]:
     """Return the text of each page by its file's name: one for each command, and the index."""
