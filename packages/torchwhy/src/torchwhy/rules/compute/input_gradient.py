@@ -67,8 +67,8 @@ def input_gradient(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
             continue
         size = " x ".join(map(str, shape))
         yield Finding(
-            title=f"No operator reads the gradient of the input ({size}) before the optimizer's step; the backward "
-            f"pass that computes it takes {percent(part)} of the time",
+            title=f"No operator reads the gradient of the input ({size}) before the optimizer's step: "
+            f"{percent(part)} of the time",
             confidence="medium",
             time_us=OF_LAYER * when.total / 1000,
             stretches=when,
