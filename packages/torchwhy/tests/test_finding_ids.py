@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from tests.rules.cases import FIRES
-from tests.traces import a_finding
+from tests.traces import Story, a_finding
 from torchwhy.finding import Evidence, identified
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.trace.meaning.frames import code_of
@@ -44,9 +44,11 @@ def elsewhere(story):
 
 
 def shuffled(story, seed):
-    """The same events in another order; the frames that were open at the beginning stay first, as they are written."""
+    """The same events in another order, but for those of memory, whose order is that of the program."""
     story = copy.deepcopy(story)
+    memory = iter([event for event in story.events if event["name"] == "[memory]"])
     random.Random(seed).shuffle(story.events)
+    story.events = [next(memory) if event["name"] == "[memory]" else event for event in story.events]
     return story
 
 
@@ -59,7 +61,8 @@ SOME = [
 @pytest.mark.parametrize("story", SOME)
 def test_the_order_of_events_and_the_folders_change_no_id(story):
     assert ids(story)
-    assert ids_of(shuffled(story(), 1)) == ids(story)
+    if type(story()).text is Story.text:  # what is cut off, or broken, depends on the order
+        assert ids_of(shuffled(story(), 1)) == ids(story)
     assert ids_of(elsewhere(story())) == ids(story)
 
 
@@ -86,6 +89,8 @@ def test_the_later_of_two_alike_has_a_number():
     ("a", "b"),
     [
         ("/home/me/net/train.py(34): step", "C:\\work\\train.py(71): step"),
+        ("break at /home/me/net.py:33 in forward", "break at net.py:34 in forward"),
+        ("/home/my own/net.py(33): forward", "net.py(33): forward"),
         ("ProfilerStep#5", "ProfilerStep#12"),
         ("triton_poi_fused_add_relu_3", "triton_poi_fused_add_relu_7"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,6 @@ import numpy as np
 
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.frames import short_frame, without_numbers
 from torchwhy.trace.meaning.programs import stable_name
 from torchwhy.trace.model.intervals import Intervals, Window
 
@@ -23,6 +23,14 @@ SEVERITIES: Final = ("info", "low", "medium", "high")
 """info: worth knowing; the others rank the share of the window (`severity_of`), or how wrong a result is."""
 
 CONFIDENCES: Final = ("low", "medium", "high")
+
+_PLACE: Final = re.compile(
+    r"(?:^(?:[A-Za-z]:)?[/\\].*[/\\]|[^\s'\"(]*[/\\])?([^\s'\"(/\\]+\.py)(?:\(\d+\)|:\d+)?"
+)
+"""A line of code within a name: the file's name in a group, its folders before it, its number behind it."""
+
+_LONGEST_PLACE: Final = 1000
+"""Characters of a name that may hold a line of code; kernels have longer ones."""
 
 _NO_ROWS: Final = np.empty(0, np.int32)
 
@@ -129,7 +137,8 @@ class Finding:
 
         The first name of its evidence, without folders, lines of code, addresses and numbers of steps.
         """
-        return stable_name(without_numbers(short_frame(self.evidence[0].name))) if self.evidence else ""
+        name = self.evidence[0].name if self.evidence else ""
+        return stable_name(_PLACE.sub(r"\1", name) if ".py" in name and len(name) < _LONGEST_PLACE else name)
 
     def __str__(self) -> str:
         lines = [f"{self.code} {self.slug}: {self.title}"]

@@ -52,6 +52,14 @@ _TITLE: Final = 60
 _FOR_THE_CUT: Final = 80
 """Tokens for what was cut and how to ask for it."""
 
+_SOME: Final = 10
+"""Tokens of that for what is no finding."""
+
+_FOR_IDS: Final = 500
+"""Tokens of a budget from which on there is room for the ids of findings that were cut."""
+
+_ID_TOKENS: Final = 9
+
 _FIRST: Final = 3
 """Findings whose fix goes before the breakdown of the time."""
 
@@ -104,6 +112,8 @@ def _answer(document: Document, budget: int, *, tool: bool) -> str:
     if whole <= budget:
         return "\n".join([*(piece.text for piece in pieces), *ask]) + "\n"
     reserved = max(_FOR_THE_CUT, budget // 12)
+    if budget >= _FOR_IDS:
+        reserved += min(_ID_TOKENS * sum(bool(piece.subject) for piece in pieces), budget // 8)
     shown, left = chosen(pieces, budget - reserved)
     more = f"{'tokens' if tool else '--tokens'} {-(-whole // 100) * 100}"
     note = f"cut to {budget} tokens; {more} shows all. Left out: "
@@ -127,12 +137,16 @@ def _left_out(left: Sequence[Piece], room: int) -> str:
     ids = [piece.subject for piece in left if piece.subject]
     numbers = Counter(piece.name for piece in left if piece.name and not piece.subject)
     parts = [counted(number, name, _PLURALS.get(name, "")) for name, number in numbers.items()]
-    findings = [counted(len(ids), "finding")] if ids else []
-    for told in ([f"{findings[0]} ({', '.join(ids)})", *parts] if ids else parts, [*findings, *parts]):
-        text = ", ".join(told) or "the ends of long lines"
-        if tokens_in(text) <= room:
-            return text
-    return cut_to(text, room)
+    told = (_told(ids, listed) for listed in range(len(ids), -1, -1))
+    findings = next((text for text in told if tokens_in(text) <= room - _SOME), "")
+    return cut_to(", ".join([*filter(None, [findings]), *parts]) or "the ends of long lines", room)
+
+
+def _told(ids: Sequence[str], listed: int) -> str:
+    """How many findings, and the ids of some."""
+    if not ids or not listed:
+        return counted(len(ids), "finding") if ids else ""
+    return f"{counted(len(ids), 'finding')} ({', '.join(ids[:listed])}{', ...' if listed < len(ids) else ''})"
 
 
 def _pieces(document: Document) -> Iterator[Piece]:

@@ -58,12 +58,14 @@ class Tools:
         """The path of a recording within the folders; relative ones are looked for in each.
 
         Raises:
-            ArgumentError: it lies elsewhere, or isn't there.
+            ArgumentError: it lies elsewhere, in it is a link to elsewhere, or it isn't there.
         """
         for folder in self._folders:
             found = (folder / path).resolve()  # an absolute path stays as it is; links are followed before looking
             if found.is_relative_to(folder) and found.exists():
-                return str(found)
+                links = (each for each in found.rglob("*") if each.is_symlink()) if found.is_dir() else ()
+                if all(link.resolve().is_relative_to(folder) for link in links):
+                    return str(found)
         folders = ", ".join(map(str, self._folders))
         raise ArgumentError(f"{name} must be a file or folder in {folders}; got {path[:200]!r}")
 
