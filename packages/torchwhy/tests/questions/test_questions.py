@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -139,7 +140,7 @@ def test_a_timeline_keeps_all_the_time(trace, given):
         busy = events.times_of(work[events.integers("stream", work) == stream]).clip(start, end).total / 1000
         parts = [part for part in data.parts if part.lane == lane]
         assert sum((part.end_us - part.start_us) * part.busy for part in parts) == pytest.approx(busy, abs=0.01)
-        assert all(part.end_us <= other.start_us + 1e-3 for part, other in zip(parts, parts[1:], strict=False))
+        assert all(part.end_us <= other.start_us + 1e-3 for part, other in pairwise(parts))
     for lane in {part.lane for part in data.parts if not part.lane.startswith("GPU")}:
         rows = [row for row in opened.trace.calls.rows.tolist() if events.lanes[events.lane[row]].label == lane]
         busy = events.times_of(rows).clip(start, end).total / 1000
