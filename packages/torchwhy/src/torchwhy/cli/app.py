@@ -407,7 +407,7 @@ def _asking(question: Question) -> Callable[..., None]:
 
 
 def _declared(one: Parameter) -> tuple[Any, Any]:
-    """A parameter's annotation and default as typer has them; `...` for none."""
+    """A parameter's annotation and default as typer has them; `...` for no default."""
     if one.needed or one.placed:
         place = typer.Argument(metavar=one.name.upper(), help=one.help)
         return (Annotated[one.kind, place], ...) if one.needed else (Annotated[one.kind | None, place], None)
@@ -429,7 +429,7 @@ def mcp(
     """Serve the questions as tools of the Model Context Protocol, over stdin and stdout.
 
     It reads recordings below FOLDER, nothing else, and writes nothing. Needs
-    pip install torchwhy[mcp]. Exit status 2: FOLDER is none; 3: the package is missing.
+    pip install torchwhy[mcp]. Exit status 2: FOLDER is no folder; 3: the package is missing.
     """
     _start_at_once()
     from torchwhy.cli import mcp as command

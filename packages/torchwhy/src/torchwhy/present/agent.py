@@ -216,7 +216,7 @@ def _findings(block: Findings) -> Iterator[Piece]:
     for i, item in enumerate(serious):
         yield from _finding(item, (_FINDING if i < _FIRST else _FURTHER, i), (_WHY, i))
     for i, item in enumerate(item for item in block.items if item.severity == "info"):
-        yield from _finding(item, (_DETAIL, -1, i), (_DETAIL, -1, i))
+        yield from _finding(item, (_MUTED, 1, i), (_DETAIL, -1, i))
 
 
 def _finding(item: FindingItem, first: tuple[int, ...], later: tuple[int, ...]) -> Iterator[Piece]:
@@ -232,13 +232,14 @@ def _finding(item: FindingItem, first: tuple[int, ...], later: tuple[int, ...]) 
         yield Piece(f"  fix: {_prose(item.fix, item)}", (*first, 1), "fix")
     if item.why:
         yield Piece(f"  why: {_prose(item.why, item)}", (*later, 2), "cause")
-    for one in item.evidence:
-        yield Piece(f"  evidence: {_evidence(one, item.common)}", (*later, 3), "line of evidence")
+    for i, one in enumerate(item.evidence):
+        rank = (*later, 3) if i == 0 else (_DETAIL, *later[1:], 3)
+        yield Piece(f"  evidence: {_evidence(one, item)}", rank, "line of evidence")
 
 
-def _evidence(one: Evidence, common: str) -> str:
-    at = f" at {quoted(one.line, _LONGEST_NAME)}" if one.line and one.line != one.name else ""
-    facts = "; ".join(filter(None, (one.facts, common, one.details)))
+def _evidence(one: Evidence, item: FindingItem) -> str:
+    at = f" at {quoted(one.line, _LONGEST_NAME)}" if one.line and one.line not in (one.name, item.place) else ""
+    facts = "; ".join(filter(None, (one.facts, item.common, one.details)))
     return f"{_name(one.name)}{f': {quoted(facts)}' if facts else ''}{at}"
 
 

@@ -15,7 +15,7 @@ FEWEST_TOKENS: Final = 200
 """With less, a verdict and what to ask next have no room."""
 
 _WORTH_CUTTING: Final = 24
-"""Tokens from which on the beginning of a line tells something."""
+"""Tokens from which on the beginning of a line is worth having."""
 
 _RUN: Final = re.compile(r"(?P<letters>[A-Za-z]+)|(?P<digits>\d+)|[ ]+|(?P<sign>[\x00-\x7f])|(?P<other>[^\x00-\x7f])")
 

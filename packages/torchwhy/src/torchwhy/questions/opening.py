@@ -142,7 +142,7 @@ def found_by_id(recording: Recording, wanted: str) -> Finding:
     """Return the finding with an id; a rule's code will do where the rule has one finding only.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: the recording has no such finding.
     """
     findings = recording.findings
     for found in ([f for f in findings if f.id == wanted], [f for f in findings if f.code == wanted]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
@@ -107,16 +109,27 @@ def _table(answer: TimelineAnswer, found: Finding | None) -> Table:
     sentence = f"{duration_ns(length)}{what}, from {_ms(answer.start_us)} to {_ms(answer.end_us)} ms of the window."
     quiet = answer.lanes - len({part.lane for part in answer.parts})
     sentences = (sentence, *((f"{counted(quiet, 'further lane')} with less to do left out.",) if quiet else ()))
-    rows = [_row(part) for part in answer.parts]
+    rows = [_row(part, place) for part, place in zip(answer.parts, _places(answer.parts), strict=True)]
     if not rows:
         sentences = (*sentences, "No event was recorded in it.")
     return Table(columns, tuple(rows), "Timeline", sentences, ("part", "parts"), answers=True)
 
 
-def _row(part: TimelinePart) -> Row:
+def _places(parts: Sequence[TimelinePart]) -> list[int]:
+    """The place of each part among those of its lane, the one with most to do first: no lane is to lose all of them."""
+    order = sorted(range(len(parts)), key=lambda i: (parts[i].start_us - parts[i].end_us) * parts[i].busy)
+    seen: Counter[str] = Counter()
+    places = [0] * len(parts)
+    for i in order:
+        places[i] = seen[parts[i].lane]
+        seen[parts[i].lane] += 1
+    return places
+
+
+def _row(part: TimelinePart, place: int) -> Row:
     times = _ms(part.start_us), _ms(part.end_us)
     cells = (*times, Name(part.lane), percent(part.busy), _mostly(part), f"{part.events:,}")
-    return Row(cells, weight=(part.end_us - part.start_us) * part.busy)
+    return Row(cells, weight=-place)
 
 
 def _mostly(part: TimelinePart) -> Name:
