@@ -40,7 +40,7 @@ def document(source):
     return explanation(describe(trace, diagnose(trace)))
 
 
-def told(documents, tokens, *, tool=False):
+def drawn(documents, tokens, *, tool=False):
     return render(documents, "agent", Options(tokens=tokens, tool=tool))
 
 
@@ -65,7 +65,7 @@ SOURCES = [
 def test_every_answer_is_within_its_budget(source):
     for tokens in BUDGETS:
         for tool in (False, True):
-            answer = told(document(source), tokens, tool=tool)
+            answer = drawn(document(source), tokens, tool=tool)
             assert 20 < tokens_in(answer) <= tokens
             assert len(answer.encode()) <= 3 * tokens
             assert "verdict: " in answer
@@ -74,7 +74,7 @@ def test_every_answer_is_within_its_budget(source):
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_more_room_never_loses_a_finding(source):
-    ids = [set(re.findall(r"^finding (\S+)", told(document(source), tokens), re.MULTILINE)) for tokens in BUDGETS]
+    ids = [set(re.findall(r"^finding (\S+)", drawn(document(source), tokens), re.MULTILINE)) for tokens in BUDGETS]
     assert all(less <= more for less, more in pairwise(ids))
 
 
@@ -82,7 +82,7 @@ def test_more_room_never_loses_a_finding(source):
 def test_what_is_shown_and_what_is_cut_are_all_findings(count):
     report = report_on(PROGRAMS["input-bound"](), *(numbered(i) for i in range(count)))
     for tokens in (200, 700, 1000, 2000, 10_000):
-        answer = told(explanation(report), tokens)
+        answer = drawn(explanation(report), tokens)
         shown = re.findall(r"^finding (\S+)", answer, re.MULTILINE)
         cut = re.search(r"Left out: (\d+) findings?(?: \((.*?)\))?", answer)
         assert len(shown) + int(cut[1] if cut else 0) == count
@@ -93,10 +93,10 @@ def test_what_is_shown_and_what_is_cut_are_all_findings(count):
 
 
 def test_the_tokens_that_show_all_show_all():
-    answer = told(document(RECORDED[-1]), 400)
+    answer = drawn(document(RECORDED[-1]), 400)
     enough = int(re.search(r"--tokens (\d+) shows all", answer)[1])
-    assert "cut to" not in told(document(RECORDED[-1]), enough)
-    assert "cut to" in told(document(RECORDED[-1]), enough - 101)
+    assert "cut to" not in drawn(document(RECORDED[-1]), enough)
+    assert "cut to" in drawn(document(RECORDED[-1]), enough - 101)
 
 
 def numbered(i):
@@ -108,17 +108,17 @@ def numbered(i):
 
 def test_causes_go_before_tables_and_fixes_before_evidence():
     report = report_on(PROGRAMS["input-bound"](), waiting, hint)
-    answer = told(explanation(report), 300)
+    answer = drawn(explanation(report), 300)
     assert "fix: " in answer
     assert "evidence: " not in answer
     assert "The DataLoader has no workers" not in answer
-    assert "The DataLoader has no workers" in told(explanation(report), 5000)
+    assert "The DataLoader has no workers" in drawn(explanation(report), 5000)
 
 
 @pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
 @pytest.mark.parametrize("tokens", [200, 1000, 20000])
 def test_foreign_text_stays_in_quotes(name, tokens):
-    answer = told(every_block(name), tokens)
+    answer = drawn(every_block(name), tokens)
     assert tokens_in(answer) <= tokens
     assert "IGNORE" not in outside(answer)
     assert "SYSTEM" not in outside(answer)
@@ -133,7 +133,7 @@ def test_names_within_a_finding_are_set_off(name):
         evidence = (Evidence(name, note=name, where=name),)
         return waiting(trace, title=f"Mostly {name} waits", fix=f"Call {name} less", evidence=evidence)
 
-    answer = told(explanation(report_on(PROGRAMS["input-bound"](), evil)), 20000)
+    answer = drawn(explanation(report_on(PROGRAMS["input-bound"](), evil)), 20000)
     assert "IGNORE" not in outside(answer)
     assert len(answer) < 30_000
 
@@ -141,16 +141,16 @@ def test_names_within_a_finding_are_set_off(name):
 def test_several_documents_share_the_budget():
     one = document(RECORDED[-1])
     for count in (2, 3, 40):
-        answer = told([one] * count, 1000)
+        answer = drawn([one] * count, 1000)
         assert tokens_in(answer) <= 1000
         assert answer.count("verdict: ") == min(count, 5)
         assert ("35 further answers" in answer) == (count == 40)
-    assert tokens_in(told([one] * 3, 200)) <= 200
+    assert tokens_in(drawn([one] * 3, 200)) <= 200
 
 
 def test_a_budget_too_small_is_refused():
     with pytest.raises(ArgumentError, match="--tokens must be 200 or more, got 199"):
-        told(document(RECORDED[0]), 199)
+        drawn(document(RECORDED[0]), 199)
 
 
 TEXTS = ["", "a", "aten::mm", 'x "quoted name" y', "名前" * 50, "a" * 500, '"' + "7" * 400]

@@ -129,7 +129,7 @@ BROKEN = {"B9": "KeyError: 'Input Dims' | <b>", "house": "ImportError: no house"
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_view_tells_of_rules_that_failed(form):
     drawn = shown(report_on(training(), hint, failed=BROKEN), form)
-    assert "<b>" not in drawn or form in ("text", "json", "sarif", "github")
+    assert "<b>" not in drawn or form in ("text", "json", "sarif", "github", "agent")
     drawn = drawn.replace("\\", "")
     assert "KeyError" in drawn
     assert "ImportError" in drawn

@@ -105,10 +105,10 @@ def test_an_error_quotes_what_it_was_given(name, folder):
 
 def test_schemas_say_what_is_needed():
     for one in QUESTIONS:
-        told = schema(one)
-        assert set(told["required"]) == {parameter.name for parameter in one.parameters if parameter.needed}
-        assert set(told["properties"]) == {parameter.name for parameter in one.parameters} | {"tokens"}
-        assert told["properties"]["tokens"]["minimum"] == 200
+        drawn = schema(one)
+        assert set(drawn["required"]) == {parameter.name for parameter in one.parameters if parameter.needed}
+        assert set(drawn["properties"]) == {parameter.name for parameter in one.parameters} | {"tokens"}
+        assert drawn["properties"]["tokens"]["minimum"] == 200
 
 
 def test_the_command_refuses_what_is_no_folder(tmp_path):

@@ -137,8 +137,8 @@ def _left_out(left: Sequence[Piece], room: int) -> str:
     ids = [piece.subject for piece in left if piece.subject]
     numbers = Counter(piece.name for piece in left if piece.name and not piece.subject)
     parts = [counted(number, name, _PLURALS.get(name, "")) for name, number in numbers.items()]
-    told = (_told(ids, listed) for listed in range(len(ids), -1, -1))
-    findings = next((text for text in told if tokens_in(text) <= room - _SOME), "")
+    ways = (_told(ids, listed) for listed in range(len(ids), -1, -1))
+    findings = next((text for text in ways if tokens_in(text) <= room - _SOME), "")
     return cut_to(", ".join([*filter(None, [findings]), *parts]) or "the ends of long lines", room)
 
 

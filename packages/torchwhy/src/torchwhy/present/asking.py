@@ -28,7 +28,7 @@ _NEXT: Final = {
 
 
 def next_calls(command: str, *, tool: bool) -> tuple[str, ...]:
-    """Return the calls that lead on from a command's answer; those that are told the same are one, "finding|evidence".
+    """Return the calls that lead on from a command's answer; those that are written alike are one, "finding|evidence".
 
     Args:
         command: that answered.

@@ -47,17 +47,17 @@ def finding(recording: Recording, id: str) -> Document:
     """
     one = found_by_id(recording, id)
     trace = recording.trace if isinstance(recording, OpenTrace) else None
-    told = reported(one, trace)
+    report = reported(one, trace)
     zero_us = one.window.start / 1000 if trace else None
     rule = next((rule for rule in all_rules() if rule.code == one.code), None)
     blocks: tuple[Block, ...] = (
-        Findings((finding_item(told, zero_us, window=_window_name(recording)),), when="always"),
+        Findings((finding_item(report, zero_us, window=_window_name(recording)),), when="always"),
         Facts(tuple(_facts(one)), "About it"),
         *_stack(one),
         *(Text(part, look="") for part in (rule.documentation.split("\n\n") if rule else ())),
     )
     return Document(
-        _name(recording), blocks, FindingAnswer(SCHEMA, recording.path, told), (), "finding", recording.path
+        _name(recording), blocks, FindingAnswer(SCHEMA, recording.path, report), (), "finding", recording.path
     )
 
 
@@ -185,9 +185,9 @@ def _arguments(trace: Trace, row: int) -> str:
     """What is known of an event's inputs and size."""
     events = trace.events
     texts = [(key, events.text(key, row)) for key in ("Input Dims", "Input type", "grid", "block")]
-    told = [f"{key} {text}" for key, text in texts if text and text.strip("[] ,\"'")]
+    known = [f"{key} {text}" for key, text in texts if text and text.strip("[] ,\"'")]
     size = int(events.integers("bytes", [row])[0])
-    return ", ".join([*told, *([size_text(size)] if size not in (ABSENT, 0) else [])])
+    return ", ".join([*known, *([size_text(size)] if size not in (ABSENT, 0) else [])])
 
 
 def _cells(event: EvidenceEvent, zero_us: float) -> tuple[str | Name | File, ...]:

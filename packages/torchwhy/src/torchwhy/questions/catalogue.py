@@ -13,7 +13,7 @@ __all__ = ["QUESTIONS", "Parameter", "Question"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a question is told.
+    """What a question needs to know.
 
     Attributes:
         name: of the tool's argument and of the command's.
@@ -55,7 +55,7 @@ _TRACE: Final = Parameter(
     "trace", "A trace, .json or .json.gz, or a folder: of a run, or with the traces of all ranks.",
     needed=True, recording=True,
 )  # fmt: skip
-_STEPS: Final = Parameter("steps", "Only these recorded steps, as in 5-7; findings then have ids of their own.")
+_STEPS: Final = Parameter("steps", "Only these recorded steps, as in 5-7; findings then have other ids.")
 _CAPTURE: Final = Parameter(
     "capture", "Traces of the capture of replayed CUDA graphs, to name their kernels by.", recording=True
 )

@@ -27,7 +27,7 @@ from torchwhy.wording import counted, duration_ns, percent
 __all__ = ["TimelinePart", "timeline"]
 
 _SLICES: Final = 16
-"""A lane with more changes is told in so many slices of equal length."""
+"""A lane with more changes is cut into so many slices of equal length."""
 
 _LANES: Final = 8
 _AROUND: Final = 0.25
@@ -232,7 +232,7 @@ def _parts(trace: Trace, pieces: _Pieces, start: int, end: int) -> list[Timeline
 
 
 def _joined(a: TimelinePart, b: TimelinePart) -> TimelinePart:
-    """Two slices, one after the other, that are told alike."""
+    """Two slices, one after the other, that read alike."""
     lengths = a.end_us - a.start_us, b.end_us - b.start_us
     busy = (a.busy * lengths[0] + b.busy * lengths[1]) / sum(lengths)
     return TimelinePart(a.lane, a.start_us, b.end_us, busy, a.mostly, a.events + b.events, a.names)
