@@ -133,7 +133,7 @@ def _bounded(piece: Piece, budget: int) -> Piece:
 
 
 def _left_out(left: Sequence[Piece], room: int) -> str:
-    """What has no room, as far as there is room to say: findings by their ids, everything else by numbers."""
+    """What has no room, if there is room to say it: findings by their ids, everything else by numbers."""
     ids = [piece.subject for piece in left if piece.subject]
     numbers = Counter(piece.name for piece in left if piece.name and not piece.subject)
     parts = [counted(number, name, _PLURALS.get(name, "")) for name, number in numbers.items()]

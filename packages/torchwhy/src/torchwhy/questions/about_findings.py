@@ -51,7 +51,7 @@ def finding(recording: Recording, id: str) -> Document:
     zero_us = one.window.start / 1000 if trace else None
     rule = next((rule for rule in all_rules() if rule.code == one.code), None)
     blocks: tuple[Block, ...] = (
-        Findings((finding_item(report, zero_us, window=_window_name(recording)),), when="always"),
+        Findings((finding_item(report, zero_us, window=_window_name(recording)),), title="The finding"),
         Facts(tuple(_facts(one)), "About it"),
         *_stack(one),
         *(Text(part, look="") for part in (rule.documentation.split("\n\n") if rule else ())),
