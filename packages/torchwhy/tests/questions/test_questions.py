@@ -251,6 +251,12 @@ def test_another_process_gives_the_same_answer(tmp_path):
     assert ran.stdout == drawn(asked("evidence", id=one.id))
 
 
+def test_a_trace_is_read_from_standard_input(tmp_path):
+    ran = run_apart("finding", "-", "B1", "--tokens", "300", folder=tmp_path, text=False, input=STEP.read_bytes())
+    assert ran.returncode == 0, ran.stderr
+    assert b"finding B1-" in ran.stdout
+
+
 def test_every_question_has_a_command_with_its_parameters():
     commands = {each.callback.__name__: inspect.signature(each.callback).parameters for each in app.registered_commands}
     for one in QUESTIONS:

@@ -97,9 +97,10 @@ def quoted(text: str, longest: int = _LONGEST) -> str:
     >>> print(quoted('say "hello"\\nand leave'))
     "say 'hello' and leave"
     """
-    line = " ".join(safe(text).split())
+    line = " ".join(safe(text[: 2 * longest]).split())
     plain = "".join("'" if one in _QUOTES or unicodedata.category(one) in ("Pi", "Pf") else one for one in line)
-    return f'"{plain if len(plain) <= longest else plain[: longest - 3] + "..."}"'
+    whole = len(plain) <= longest and len(text) <= 2 * longest
+    return f'"{plain if whole else plain[: longest - 3] + "..."}"'
 
 
 def _answer(document: Document, budget: int, *, tool: bool) -> str:
@@ -137,7 +138,8 @@ def _left_out(left: Sequence[Piece], room: int) -> str:
     ids = [piece.subject for piece in left if piece.subject]
     numbers = Counter(piece.name for piece in left if piece.name and not piece.subject)
     parts = [counted(number, name, _PLURALS.get(name, "")) for name, number in numbers.items()]
-    ways = (_told(ids, listed) for listed in range(len(ids), -1, -1))
+    most = min(len(ids), room // 4)  # each id takes more than 4 tokens
+    ways = (_told(ids, listed) for listed in range(most, -1, -1))
     findings = next((text for text in ways if tokens_in(text) <= room - _SOME), "")
     return cut_to(", ".join([*filter(None, [findings]), *parts]) or "the ends of long lines", room)
 

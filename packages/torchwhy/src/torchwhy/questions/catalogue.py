@@ -92,7 +92,7 @@ QUESTIONS: Final = (
     Question(
         "evidence",
         "List the events that a finding rests on, the longest first, with what launched them and the program's line.",
-        (_TRACE, _ID, Parameter("limit", "Events at most.", int, default=20), *_PART),
+        (_TRACE, _ID, Parameter("limit", "Events at most, up to 200.", int, default=20), *_PART),
         made=True,
     ),
     Question(

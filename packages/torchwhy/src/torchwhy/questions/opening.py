@@ -191,6 +191,8 @@ class Recordings:
 
 def _state(path: Path) -> tuple[tuple[str, int, int], ...]:
     """By which a file, or those of a folder, are known to be as they were."""
+    if path == Path("-"):  # standard input is read once
+        return ()
     try:
         files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         return tuple((str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in files)
