@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from torchwhy.errors import ArgumentError, ArgumentTypeError
-from torchwhy.pyproject import read_tool_table
+from torchwhy.pyproject import find_pyproject, read_tool_table
 from torchwhy.spelling import did_you_mean
-from torchwhy.trace.peaks import Peaks
+from torchwhy.trace.derived.device_peaks import device_name
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks, peaks_for
 
-__all__ = ["DTYPES", "peaks_as_toml", "read_device_peaks"]
+__all__ = ["DTYPES", "peaks_as_toml", "peaks_of", "read_device_peaks"]
 
 DTYPES = ("float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8", "float4")
 _KEYS = ("bandwidth_gb_s", "pcie_generation", "teraflops")
@@ -36,6 +38,27 @@ def read_device_peaks(path: Path) -> dict[str, Peaks]:
         name: _peaks(f'[tool.torchwhy.device."{name}"] in {path}', table)
         for name, table in read_tool_table(path, "device").items()
     }
+
+
+def peaks_of(trace: Trace, device: str | None = None) -> Peaks | None:
+    """Return what a device can do at most, as the nearest pyproject.toml says; None: its data sheet tells.
+
+    Args:
+        trace: what ran on it.
+        device: another one to compare with, by its name; None: the trace's own.
+
+    Raises:
+        ArgumentError: neither a data sheet nor the file knows the named device; or as `read_device_peaks`.
+    """
+    path = find_pyproject(Path.cwd())
+    measured = read_device_peaks(path) if path else {}
+    if device is None:
+        return measured.get(device_name(trace)) if measured else None
+    found = peaks_for(device, measured)
+    if found is None:
+        known = f" or one of {', '.join(measured)} ([tool.torchwhy.device])" if measured else ""
+        raise ArgumentError(f"--device must be a GPU with a known data sheet, such as H100 PCIe{known}; got {device!r}")
+    return found
 
 
 def peaks_as_toml(name: str, peaks: Peaks) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from math import isnan, nan
 from typing import Final
 
@@ -10,14 +14,21 @@ import numpy as np
 
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.programs import stable_name
 from torchwhy.trace.model.intervals import Intervals, Window
 
-__all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding", "severity_of"]
+__all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding", "identified", "severity_of"]
 
 SEVERITIES: Final = ("info", "low", "medium", "high")
 """info: worth knowing; the others rank the share of the window (`severity_of`), or how wrong a result is."""
 
 CONFIDENCES: Final = ("low", "medium", "high")
+
+_PLACE: Final = re.compile(r"(?:^(?:[A-Za-z]:)?[/\\].*[/\\]|[^\s'\"(]*[/\\])?([^\s'\"(/\\]+\.py)(?:\(\d+\)|:\d+)?")
+"""A line of code within a name: the file's name in a group, its folders before it, its number behind it."""
+
+_LONGEST_PLACE: Final = 1000
+"""Characters of a name that may hold a line of code; kernels have longer ones."""
 
 _NO_ROWS: Final = np.empty(0, np.int32)
 
@@ -78,6 +89,7 @@ class Finding:
         stretches: when the time that the fix removes is spent, within the window. A rule that leaves it out means the
             times of its evidence's rows; whoever runs the rule fills that in.
         code, slug, source: of the rule; filled in by whoever runs it.
+        id: by which it can be asked for, such as "B9-3f1c"; filled in by whoever runs the rules (`identified`).
     """
 
     title: str
@@ -96,6 +108,7 @@ class Finding:
     code: str = ""
     slug: str = ""
     source: str = ""
+    id: str = ""
     ranked: bool = field(init=False, compare=False, repr=False)
     """Whether the severity follows from the time at stake."""
 
@@ -116,7 +129,41 @@ class Finding:
         whole = self.window.us - self.left_out_us
         return self.time_us / whole if whole else 0.0
 
+    @property
+    def subject(self) -> str:
+        """What it is about, in a word that stays from one recording of a program to the next; "" for the whole.
+
+        The first name of its evidence, without folders, lines of code, addresses and numbers of steps.
+        """
+        name = self.evidence[0].name if self.evidence else ""
+        return stable_name(_PLACE.sub(r"\1", name) if ".py" in name and len(name) < _LONGEST_PLACE else name)
+
     def __str__(self) -> str:
         lines = [f"{self.code} {self.slug}: {self.title}"]
         lines += [f"  {item.name}" + (f" ({item.note})" if item.note else "") for item in self.evidence[:3]]
         return "\n".join([*lines, f"  Cause: {self.cause}", f"  Fix: {self.fix}"])
+
+
+def identified(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Give findings their ids: the rule's code, and digits that follow from what the finding is about.
+
+    So an id is the same whatever the order of a file's events and the folders of the program, and mostly in the next
+    recording too. Where a rule finds the same twice, the later one's id ends in ".2".
+    """
+    given = tuple(findings)
+    alike: dict[str, list[int]] = defaultdict(list)
+    for i, one in enumerate(given):
+        digits = blake2b(one.subject.encode(errors="replace"), digest_size=2).hexdigest()
+        alike[f"{one.code}-{digits}"].append(i)
+    ids = [""] * len(given)
+    for name, places in alike.items():
+        for number, i in enumerate(sorted(places, key=lambda i: _begins(given[i])), 1):
+            ids[i] = name if number == 1 else f"{name}.{number}"
+    return tuple(replace(one, id=name) for one, name in zip(given, ids, strict=True))
+
+
+def _begins(finding: Finding) -> tuple[float, str]:
+    """When what a finding is about begins first; of equal ones what they say decides."""
+    starts = [one.start_us for one in finding.evidence if one.start_us is not None]
+    when = finding.stretches
+    return (int(when.starts[0]) / 1000 if when else min(starts, default=0.0)), finding.title

@@ -81,7 +81,7 @@ def test_other_formats_and_a_file(pair, form):
         (
             ["a.json", "b.json", "--format", "xml"],
             2,
-            "--format must be one of text, json, markdown, html, sarif, junit, github, got 'xml'",
+            "--format must be one of text, json, markdown, html, sarif, junit, github, agent, got 'xml'",
         ),
         (["a.json", "b.json", "--fail-on-slower", "-3"], 2, "--fail-on-slower must be a percentage from 0 on"),
         (["-", "-"], 2, "only one of A and B can come from stdin"),

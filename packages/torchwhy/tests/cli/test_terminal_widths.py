@@ -18,7 +18,9 @@ from torchwhy.present.trace_table import trace_table
 from torchwhy.trace.tables.sql import RELATIONS
 
 LONG = "a_rather_long_name_of_a_function_that_goes_on_and_on_beyond_what_any_terminal_shows"
-NEVER_READ = {"profile", "measure", "experiment", "view", "report", "cut", "merge", "export", "info", "gate"}
+NEVER_READ = {"profile", "measure", "experiment", "view", "report", "cut", "merge", "export", "info", "gate"} | {
+    "mcp", "skill",
+}  # fmt: skip
 """Commands that run something, write a file, or print no table."""
 
 
@@ -58,6 +60,8 @@ def calls():
     yield "explain", (f"{LONG}.json", "-v")
     yield "diff", (f"{LONG}.json", "after.json")
     yield "diff", (f"{LONG}.json", "after.json", "-v")
+    for command in ("finding", "evidence", "timeline"):
+        yield command, (f"{LONG}.json", "C1", "--format", "text")
     yield "memory", ("a.pickle",)
     yield "memory", ("a.pickle", "-v")
     yield "memory", ("a.pickle", "b.pickle")

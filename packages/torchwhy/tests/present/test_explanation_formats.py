@@ -108,6 +108,14 @@ def junit(report, **options):
     return ElementTree.fromstring(shown(report, "junit", **options).encode())
 
 
+def test_sarif_knows_a_finding_again_by_its_id():
+    def known(trace):
+        return waiting(trace, id="B9-3f1c")
+
+    results = json.loads(shown(report_on(training(), known, hint), "sarif"))["runs"][0]["results"]
+    assert [one.get("partialFingerprints") for one in results] == [{"torchwhyFinding/v1": "B9-3f1c"}, None]
+
+
 def test_junit_has_a_case_per_rule():
     suites = junit(report_on(training(), waiting, muted={"B10": "no GPU"}, ran=("B9", "B10")))
     (suite,) = suites
@@ -129,7 +137,7 @@ BROKEN = {"B9": "KeyError: 'Input Dims' | <b>", "house": "ImportError: no house"
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_view_tells_of_rules_that_failed(form):
     drawn = shown(report_on(training(), hint, failed=BROKEN), form)
-    assert "<b>" not in drawn or form in ("text", "json", "sarif", "github")
+    assert "<b>" not in drawn or form in ("text", "json", "sarif", "github", "agent")
     drawn = drawn.replace("\\", "")
     assert "KeyError" in drawn
     assert "ImportError" in drawn

@@ -5,25 +5,35 @@ Exit status: 0 fine, 1 findings or a gate failed, 2 misuse, 3 cannot read or run
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+
+from torchwhy.questions.catalogue import QUESTIONS, Parameter, Question
 
 __all__ = ["app"]
 
 # What one wants to do; `--help` lists the commands under these headings.
 RECORD: Final = "Record a program (needs PyTorch)"
 READ: Final = "Read what was recorded"
+AGENTS: Final = "For coding agents"
 CHECK: Final = "Gates and rules"
 WRITE: Final = "Write traces for other programs"
 INSTALLED: Final = "This installation"
 
 Form = Annotated[
-    str, typer.Option("--format", help="text, json, markdown, html, sarif, junit or github.", show_default="text")
+    str,
+    typer.Option("--format", help="text, json, markdown, html, sarif, junit, github or agent.", show_default="text"),
+]
+Tokens = Annotated[
+    int | None,
+    typer.Option("--tokens", metavar="N", help="With --format agent: the answer takes no more.", show_default="2000"),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is left out by default.")]
 Steps = Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")]
@@ -246,6 +256,7 @@ def explain(
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+    tokens: Tokens = None,
 ) -> None:
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
 
@@ -260,7 +271,7 @@ def explain(
 
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
     request = command.Request(
-        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, capture
+        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, capture, tokens
     )
     raise typer.Exit(command.run(traces, request))
 
@@ -306,6 +317,7 @@ def diff(
         Path | None, typer.Option("--output", "-o", help="Write to a file; NAME.html is the page of `torchwhy report`.")
     ] = None,
     verbose: Verbose = False,
+    tokens: Tokens = None,
 ) -> None:
     """Compare two traces of one program: which is faster, beyond the noise, and where the time went.
 
@@ -318,7 +330,7 @@ def diff(
     _start_at_once()
     from torchwhy.cli import diff as command
 
-    raise typer.Exit(command.run(a, b, command.Request(form, fail_on_slower, output, verbose)))
+    raise typer.Exit(command.run(a, b, command.Request(form, fail_on_slower, output, verbose, tokens)))
 
 
 @app.command(rich_help_panel=READ)
@@ -368,6 +380,74 @@ def memory(
     from torchwhy.cli import memory as command
 
     raise typer.Exit(command.run(snapshots, form, verbose, output, show))
+
+
+def _asking(question: Question) -> Callable[..., None]:
+    """The command of a question: its parameters, and in which format it is answered."""
+
+    def command(**given: Any) -> None:
+        _start_at_once()
+        from torchwhy.cli import question as asked
+
+        form, tokens = given.pop("form"), given.pop("tokens")
+        raise typer.Exit(asked.run(question.name, given, form, tokens))
+
+    form = Annotated[str, typer.Option("--format", help="As of torchwhy explain.")]
+    named = [(one.name, *_declared(one)) for one in question.parameters]
+    named += [("form", form, "agent"), ("tokens", Tokens, None)]
+    kind, missing = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    parameters = [
+        inspect.Parameter(name, kind, annotation=what, default=missing if default is ... else default)
+        for name, what, default in named
+    ]
+    command.__name__, command.__doc__ = question.name, question.help
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010 - typer reads it, types don't know it
+    return command
+
+
+def _declared(one: Parameter) -> tuple[Any, Any]:
+    """A parameter's annotation and default as typer has them; `...` for no default."""
+    if one.needed or one.placed:
+        place = typer.Argument(metavar=one.name.upper(), help=one.help)
+        return (Annotated[one.kind, place], ...) if one.needed else (Annotated[one.kind | None, place], None)
+    kind = one.kind | None if one.default is None else one.kind
+    return Annotated[kind, typer.Option("--" + one.name.replace("_", "-"), help=one.help)], one.default
+
+
+for _question in QUESTIONS:
+    if _question.made:
+        app.command(_question.name, rich_help_panel=AGENTS)(_asking(_question))
+
+
+@app.command(rich_help_panel=AGENTS)
+def mcp(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FOLDER...]", help="Where recordings lie.", show_default="here")
+    ] = None,
+) -> None:
+    """Serve the questions as tools of the Model Context Protocol, over stdin and stdout.
+
+    It reads recordings below FOLDER, nothing else, and writes nothing. Needs
+    pip install torchwhy[mcp]. Exit status 2: FOLDER is no folder; 3: the package is missing.
+    """
+    _start_at_once()
+    from torchwhy.cli import mcp as command
+
+    raise typer.Exit(command.run(folders or [Path()]))
+
+
+@app.command(rich_help_panel=AGENTS)
+def skill(
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Write FOLDER/torchwhy/SKILL.md, as in .claude/skills."),
+    ] = None,
+) -> None:
+    """Print the skill that teaches a coding agent to find out why a PyTorch program is slow."""
+    from torchwhy.cli import skill as command
+
+    raise typer.Exit(command.run(output))
 
 
 @app.command(rich_help_panel=CHECK)

@@ -33,6 +33,7 @@ class Request:
     fail_on_slower: float | None = None
     output: Path | None = None
     verbose: bool = False
+    tokens: int | None = None
 
 
 def run(a: str, b: str, request: Request) -> int:
@@ -48,6 +49,7 @@ def run(a: str, b: str, request: Request) -> int:
         return complain("only one of A and B can come from stdin (-)", 2)
     try:
         check_format(request.form)
+        options = Options(_style(request), request.verbose).within(request.tokens, request.form)
         settings = settings_from(find_pyproject(Path.cwd()))
         found, traces = _difference(a, b, settings)
     except (ArgumentError, ArgumentTypeError) as error:
@@ -61,7 +63,7 @@ def run(a: str, b: str, request: Request) -> int:
     if drawn and traces and isinstance(found, Difference):
         text = _page(found, traces, settings)
     else:
-        text = render(document, "html" if drawn else request.form, Options(_style(request), request.verbose))
+        text = render(document, "html" if drawn else request.form, options)
     try:
         answer(text) if request.output is None else write_file(request.output, text)
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import Final
 from torchwhy.cli.console import answer, complain, patience, say, write_file
 from torchwhy.cli.documents import terminal_style
 from torchwhy.cli.traces import trace_in
-from torchwhy.device_peaks import read_device_peaks
+from torchwhy.device_peaks import peaks_of
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchwhy.finding import SEVERITIES
 from torchwhy.loading.read import read_trace
@@ -23,9 +23,7 @@ from torchwhy.pyproject import SettingsFileError, find_pyproject
 from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
-from torchwhy.trace.derived.device_peaks import device_name
 from torchwhy.trace.model.trace import Trace
-from torchwhy.trace.peaks import Peaks, peaks_for
 
 __all__ = ["Request", "TableChoice", "run", "trace_name"]
 
@@ -58,6 +56,7 @@ class Request:
     table: TableChoice | None = None
     device: str | None = None
     capture: str | None = None
+    tokens: int | None = None
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -66,6 +65,8 @@ def run(traces: Sequence[str], request: Request) -> int:
         return complain(f"--fail-on must be one of {', '.join(SEVERITIES)}, got {request.fail_on!r}", 2)
     try:
         check_format(request.form)
+        options = Options(_style(request), request.verbose, request.fail_on or "medium")
+        options = options.within(request.tokens, request.form)
         documents = [_document(trace, request, alone=len(traces) == 1) for trace in traces]
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
@@ -73,7 +74,7 @@ def run(traces: Sequence[str], request: Request) -> int:
         return complain(error, 3)
     except OSError as error:
         return complain(f"cannot read {error.filename or ', '.join(traces)}: {error.strerror or error}", 3)
-    text = render(documents, request.form, Options(_style(request), request.verbose, request.fail_on or "medium"))
+    text = render(documents, request.form, options)
     try:
         answer(text) if request.output is None else write_file(request.output, text)
     except OSError as error:
@@ -101,41 +102,20 @@ def trace_name(given: str, path: str, *, alone: bool) -> str:
 def _report(path: str, name: str, request: Request) -> TraceReport:
     settings = _settings(request)
     loaded = read_trace(path, Trace, steps=request.steps, capture=request.capture)
-    loaded.given_peaks = _peaks(loaded, request.device)
+    loaded.given_peaks = peaks_of(loaded, request.device)
     diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
     return describe(loaded, diagnosis, name, thorough=request.verbose)
 
 
-def _peaks(trace: Trace, device: str | None) -> Peaks | None:
-    """What the named device can do at most, or the trace's own as measured; None: its data sheet tells."""
-    path = find_pyproject(Path.cwd())
-    measured = read_device_peaks(path) if path else {}
-    if device is None:
-        return measured.get(device_name(trace)) if measured else None
-    found = peaks_for(device, measured)
-    if found is None:
-        known = f" or one of {', '.join(measured)} ([tool.torchwhy.device])" if measured else ""
-        raise ArgumentError(f"--device must be a GPU with a known data sheet, such as H100 PCIe{known}; got {device!r}")
-    return found
-
-
 def _table(path: str, request: Request, choice: TableChoice) -> Document:
-    from torchwhy.loading.trace import TABLES, load
-    from torchwhy.present.trace_table import column_called, trace_table
+    from torchwhy.loading.trace import load
+    from torchwhy.questions.tables import table_document
 
     trace = load(path, steps=request.steps, capture=request.capture)
-    trace.given_peaks = _peaks(trace, request.device)
-    if choice.name not in TABLES:
-        raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {choice.name!r}")
-    if choice.by_shape or choice.by_stack:
-        if choice.name != "ops":
-            raise ArgumentError(f"--by-shape and --by-stack group operators: --table must be ops, got {choice.name}")
-        table = trace.ops(by_shape=choice.by_shape, by_stack=choice.by_stack)
-    else:
-        table = getattr(trace, choice.name)()
-    if choice.sort is not None:
-        table = table.sorted(column_called(table, choice.sort))
-    return trace_table(table, choice.name, trace.file, choice.limit)
+    trace.given_peaks = peaks_of(trace, request.device)
+    return table_document(
+        trace, choice.name, sort=choice.sort, limit=choice.limit, by_shape=choice.by_shape, by_stack=choice.by_stack
+    )
 
 
 def _job(folder: str, request: Request) -> Document:

@@ -11,7 +11,6 @@ from torchwhy.difference.costs import Side
 from torchwhy.finding import Finding
 from torchwhy.rules.catalogue import all_rules, thresholds_by_slug
 from torchwhy.rules.diagnose import Diagnosis, look
-from torchwhy.trace.meaning.programs import stable_name
 
 __all__ = ["FATES", "Fate", "fates_of"]
 
@@ -36,12 +35,14 @@ class Fate:
         finding: as B has it; as A has it where B doesn't.
         us: time at stake per step on A and on B; 0 where a side doesn't have it.
         note: why it is unknown, or on which side it is below the rule's threshold.
+        ids: of the finding on A and on B; "" where a side doesn't have it.
     """
 
     state: str
     finding: Finding
     us: tuple[float, float]
     note: str = ""
+    ids: tuple[str, str] = ("", "")
 
 
 def fates_of(
@@ -72,7 +73,8 @@ def fates_of(
             first, error = _nearly(second, a, diagnoses[0], given)
             below = "on A below the rule's threshold" if first else ""
         fate = _fate(first, second, (a, b), diagnoses, step_us, max(noise, 0.1), error)
-        found.append(replace(fate, note=below or fate.note))
+        ids = first.id if first else "", second.id if second else ""
+        found.append(replace(fate, note=below or fate.note, ids=ids))
     order = {state: i for i, state in enumerate(FATES)}
     return tuple(sorted(found, key=lambda fate: (order[fate.state], -max(fate.us), fate.finding.code)))
 
@@ -127,11 +129,11 @@ def _nearly(
 
 
 def _matched(a: tuple[Finding, ...], b: tuple[Finding, ...]) -> list[tuple[Finding | None, Finding | None]]:
-    """Pairs of one rule about the same events first, then of one rule in order of time, then those left over."""
+    """Pairs about the same events first, then about the same subject, then of one rule, then those left over."""
     left, pairs = list(b), []
     alone: list[Finding] = []
-    for key in (_subject, _rule):
-        open_ = list(a) if key is _subject else alone
+    for key in (_event, _subject, _rule):
+        open_ = list(a) if key is _event else alone
         alone = []
         for finding in open_:
             other = next((item for item in left if key(item) == key(finding)), None)
@@ -143,8 +145,12 @@ def _matched(a: tuple[Finding, ...], b: tuple[Finding, ...]) -> list[tuple[Findi
     return [*pairs, *((finding, None) for finding in alone), *((None, finding) for finding in left)]
 
 
+def _event(finding: Finding) -> tuple[str, str]:
+    return finding.code, finding.evidence[0].name if finding.evidence else ""
+
+
 def _subject(finding: Finding) -> tuple[str, str]:
-    return finding.code, stable_name(finding.evidence[0].name) if finding.evidence else ""
+    return finding.code, finding.subject
 
 
 def _rule(finding: Finding) -> tuple[str, str]:

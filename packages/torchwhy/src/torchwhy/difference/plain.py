@@ -142,12 +142,14 @@ def _origin(origin: Origin) -> dict[str, Any]:
 
 def _fate(fate: Fate) -> dict[str, Any]:
     finding = _finding(fate.finding)
-    return {"state": fate.state, "us_per_step": _rounded(fate.us), "note": fate.note, "finding": finding}
+    times = _rounded(fate.us)
+    return {"state": fate.state, "us_per_step": times, "note": fate.note, "ids": fate.ids, "finding": finding}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
     window = finding.window
     return {
+        "id": finding.id,
         "code": finding.code,
         "slug": finding.slug,
         "title": finding.title,

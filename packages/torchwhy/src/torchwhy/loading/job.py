@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from torchwhy.errors import TraceError
-from torchwhy.finding import Finding
+from torchwhy.finding import Finding, identified
 from torchwhy.loading.workers import Thresholds, read_all
 from torchwhy.ranks.findings import merged_findings
 from torchwhy.ranks.folder import find_traces
@@ -61,7 +61,8 @@ class LoadedJob(Job):
                     self.failed[rule.code] = error
         # What holds all ranks up goes before what one of them does meanwhile, where both cost about the same.
         of_job = {rule.code for rule in rules if rule.on == "job"}
-        return tuple(sorted(by_weight(findings), key=lambda f: (turn(f), -_rounded(f.time_us), f.code not in of_job)))
+        by_cost = sorted(by_weight(findings), key=lambda f: (turn(f), -_rounded(f.time_us), f.code not in of_job))
+        return identified(by_cost)
 
     def _repr_html_(self) -> str:
         """Return what `torchwhy explain` says, for notebooks."""

@@ -270,7 +270,7 @@ def _fates(found: Difference) -> Table:
     same = dict.fromkeys(f"{f.finding.code} {f.finding.slug}".strip() for f in order if f.state == "unchanged")
     columns = (Column(), Column(), Column("rule"), Column("per step", number=True), Column("what", below=True))
     unchanged = (f"Unchanged: {', '.join(same)}.",) if same else ()
-    return Table(columns, rows, "Findings", unchanged, ("finding", "findings"))
+    return Table(columns, rows, "Findings", unchanged, ("finding", "findings"), answers=True)
 
 
 def _matters_little(fate: Fate) -> bool:
@@ -281,7 +281,13 @@ def _fate(fate: Fate) -> tuple[Cell, ...]:
     finding = fate.finding
     text = f"{finding.title}; {fate.note}" if fate.note else finding.title
     times = _pair(fate.us) if any(fate.us) else ""
-    return fate.state, finding.code, finding.slug, times, Words(text, f"titled:{finding.title}")
+    return fate.state, _ids(fate), finding.slug, times, Words(text, f"titled:{finding.title}")
+
+
+def _ids(fate: Fate) -> str:
+    """By which the finding can be asked for, on A and on B."""
+    ids = dict.fromkeys(filter(None, fate.ids))
+    return " -> ".join(ids) or fate.finding.code
 
 
 def _change(total: Total) -> str:

@@ -174,11 +174,19 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A row of a table; `total` marks the line of sums."""
+    """A row of a table.
+
+    Attributes:
+        cells: one for each column.
+        when: in which view.
+        total: marks the line of sums.
+        weight: where there is room for some rows only, the heaviest stay; of equal ones the first.
+    """
 
     cells: tuple[Cell, ...]
     when: When = "always"
     total: bool = False
+    weight: float = 0.0
 
 
 def rows_of(cells: list[tuple[Cell, ...]], limit: int | None = None) -> tuple[Row, ...]:
@@ -192,6 +200,7 @@ class Table(msgspec.Struct, frozen=True):
     Attributes:
         noun: what a row is, in the singular and the plural: "3 more ranks with -v".
         pair: whether the last two names of a row are compared, so that they are cut where they are alike.
+        answers: whether it is what the command was asked for, so that it stays where there is room for little.
     """
 
     columns: tuple[Column, ...]
@@ -201,6 +210,7 @@ class Table(msgspec.Struct, frozen=True):
     noun: tuple[str, str] = ("entry", "entries")
     pair: bool = False
     when: When = "always"
+    answers: bool = False
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -278,6 +288,7 @@ class FindingItem(msgspec.Struct, frozen=True):
         why, fix: cause and remedy; "" where they are left out.
         number: its place among the findings of a trace, which a timeline knows it by; -1 where there is no timeline.
         place: the first line of the program that the evidence names; "" for none.
+        id: by which `torchwhy finding` knows it; "" for none.
     """
 
     code: str
@@ -294,6 +305,7 @@ class FindingItem(msgspec.Struct, frozen=True):
     fix: str = ""
     number: int = -1
     place: str = ""
+    id: str = ""
 
     @property
     def rule(self) -> str:

@@ -50,6 +50,7 @@ def finding_item(
         fix=finding.fix,
         number=number,
         place=_place(finding.evidence),
+        id=finding.id,
     )
 
 

@@ -98,6 +98,8 @@ def _finding(item: FindingItem, document: Document, places: dict[str, int]) -> d
         **({"relatedLocations": [trace]} if file else {}),
         "properties": {"severity": item.severity, "confidence": item.confidence, "time_us": item.time_us},
     }
+    if item.id:  # by which code hosts know a finding again
+        found["partialFingerprints"] = {"torchwhyFinding/v1": item.id}
     if item.code in places:
         found["ruleIndex"] = places[item.code]
     names = dict.fromkeys(safe(one.line or one.name) for one in item.evidence)  # they must be distinct

@@ -87,6 +87,8 @@ class FindingEvidence(msgspec.Struct, frozen=True):
 class ReportedFinding(msgspec.Struct, frozen=True):
     """`torchwhy.finding.Finding`; `cause_is` is "linked" by ids in the trace, or "inferred".
 
+    `id` is what `torchwhy finding` and its like ask for.
+
     `stretches` are the longest 1,000 of `stretches_count`, in order of time.
     """
 
@@ -105,6 +107,7 @@ class ReportedFinding(msgspec.Struct, frozen=True):
     once: bool = False
     stretches_count: int = 0
     stretches: tuple[Stretch, ...] = ()
+    id: str = ""
 
 
 class MutedRule(msgspec.Struct, frozen=True):
@@ -217,6 +220,7 @@ def reported(finding: Finding, trace: Trace | None = None) -> ReportedFinding:
         once=finding.once,
         stretches_count=0 if when is None else len(when),
         stretches=() if when is None else longest_of(when),
+        id=finding.id,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchwhy.finding import CONFIDENCES, Finding
+from torchwhy.finding import CONFIDENCES, Finding, identified
 from torchwhy.plugins import in_a_line
 from torchwhy.rules.catalogue import all_rules, not_loaded, thresholds_by_slug
 from torchwhy.rules.rule import Rule, setting
@@ -70,7 +70,7 @@ def diagnose(
                 muted[rule.code] = reasons[0]
             else:
                 findings += _found(rule, trace, failed)
-    return Diagnosis(by_weight(findings), muted, failed, tuple(rule.code for rule in chosen))
+    return Diagnosis(identified(by_weight(findings)), muted, failed, tuple(rule.code for rule in chosen))
 
 
 def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:

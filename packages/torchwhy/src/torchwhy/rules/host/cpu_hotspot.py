@@ -11,6 +11,7 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.compute.double import in_double
 from torchwhy.rules.compute.slow_half import slow_products
+from torchwhy.rules.evidence import most_first
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import forward_pass
@@ -93,7 +94,7 @@ def cpu_hotspot(
     spent = np.bincount(which, own.astype(np.float64))
     first = rows[np.unique(which, return_index=True)[1]]
     spent[trace.events.are(COPY | WRAPPER, first)] = 0
-    best = int(spent.argmax())
+    best = most_first(spent, [trace.events.texts[int(i)] for i in names])[0]
     if spent[best] < share * total or spent[best] < of_window * length:
         return
     same, times = rows[which == best], own[which == best]

@@ -1,0 +1,44 @@
+"""A table of a trace by its name, as a document."""
+
+from __future__ import annotations
+
+from torchwhy.errors import ArgumentError
+from torchwhy.loading.trace import TABLES, LoadedTrace
+from torchwhy.present.document import Document
+from torchwhy.present.trace_table import column_called, trace_table
+
+__all__ = ["table_document"]
+
+
+def table_document(
+    trace: LoadedTrace,
+    name: str,
+    *,
+    sort: str | None = None,
+    limit: int = 20,
+    by_shape: bool = False,
+    by_stack: int = 0,
+) -> Document:
+    """Return a table.
+
+    Args:
+        trace: which it is about.
+        name: one of `TABLES`.
+        sort: by this column; in the table's own order where None.
+        limit: rows of the short view.
+        by_shape, by_stack: of "ops": group by the shapes of inputs, or by so many innermost Python frames.
+
+    Raises:
+        ArgumentError: there is no such table or column, or what groups operators is given for another table.
+    """
+    if name not in TABLES:
+        raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {name[:40]!r}")
+    if by_shape or by_stack:
+        if name != "ops":
+            raise ArgumentError(f"--by-shape and --by-stack group operators: --table must be ops, got {name}")
+        table = trace.ops(by_shape=by_shape, by_stack=by_stack)
+    else:
+        table = getattr(trace, name)()
+    if sort is not None:
+        table = table.sorted(column_called(table, sort))
+    return trace_table(table, name, trace.file, limit)
