@@ -1,4 +1,4 @@
-"""What limits the program, in a word and a sentence; and why not, where that can't be told."""
+"""What limits the program, in a word and a sentence; and why not, where that is unknown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ALIKE: Final = 1.5
 """Of two stalls that differ by less than this factor neither is the limit."""
 
 _MISSING: Final = 0.1
-"""Where this part of the kernels is missing, idle time tells nothing."""
+"""Where this part of the kernels is missing, idle time means nothing."""
 
 _BUSY: Final = 0.8
 """Outside of one long gap, a device that has work for this share of the time is the limit there."""

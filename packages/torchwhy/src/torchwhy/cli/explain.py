@@ -30,7 +30,7 @@ from torchwhy.trace.peaks import Peaks, peaks_for
 __all__ = ["Request", "TableChoice", "run", "trace_name"]
 
 RECORDED: Final = ("trace.json.gz", "trace.json")
-"""What `torchwhy profile` calls every trace, also unpacked: the name of the folder tells more."""
+"""What `torchwhy profile` calls every trace, also unpacked: the name of the folder says more."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _report(path: str, name: str, request: Request) -> TraceReport:
 
 
 def _peaks(trace: Trace, device: str | None) -> Peaks | None:
-    """What the named device can do at most, or the trace's own as measured; None: its data sheet tells."""
+    """What the named device can do at most, or the trace's own as measured; None: that of its data sheet."""
     path = find_pyproject(Path.cwd())
     measured = read_device_peaks(path) if path else {}
     if device is None:

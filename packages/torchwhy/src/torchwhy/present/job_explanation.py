@@ -56,7 +56,7 @@ def job_explanation(report: JobReport) -> Document:
 
 
 def _item(finding: ReportedFinding) -> FindingItem:
-    """A finding without moments, since each rank has a clock of its own; its evidence is a rank, or a name on all."""
+    """A finding without moments, since each rank has its own clock; its evidence is a rank, or a name on all."""
     item = finding_item(finding, None)
     return replace(item, evidence=tuple(replace(one, target=_target(one)) for one in item.evidence))
 

@@ -37,13 +37,13 @@ from torchwhy.wording import counted, enumeration
 __all__ = ["SCREEN", "WITH_FIX", "render"]
 
 SCREEN: Final = 50
-"""Lines of an answer: findings are told in full as long as there is room for them, the first one always."""
+"""Lines of an answer: findings are shown in full while there is room, the first one always."""
 
 WITH_FIX: Final = 5
-"""Findings told with their fix, if not in full; of the others only the title."""
+"""Findings shown with their fix, if not in full; of the others only the title."""
 
 FEWEST: Final = 4
-"""Findings that are told before the first one's evidence is."""
+"""Findings that are shown before the first one's evidence is."""
 
 _EVIDENCE: Final = 3
 _FIX_LINES: Final = 2
@@ -275,7 +275,7 @@ def _finding(number: int, item: FindingItem, style: Style, verbose: bool, *, evi
     first, *rest = style.wrap(start + item.severity + (f": {', '.join(words)}" if words else ""), indent=4)
     painted = style.paint(item.severity, item.severity)
     lines += [first.replace(start + item.severity, start + painted, 1), *rest]
-    if verbose or item.severity != "low":  # what matters little is told in short
+    if verbose or item.severity != "low":  # what matters little is shown in short
         lines += _evidence(item, style, len(item.evidence) if verbose else evidence, verbose)
         lines += _labelled("Why", item.why, style) if item.why else []
     elif item.place:

@@ -276,7 +276,7 @@ def _inside(trace: Trace, rows: Int32) -> Flags:
 
 
 def _reasons(trace: Trace, rows: Int32) -> list[str]:
-    """What of the inputs keeps the fused kernels away, as far as shapes and types tell."""
+    """Which shapes or types of the inputs rule out the fused kernels."""
     row = int(rows[0])
     kinds, sizes = dtypes(trace, row)[:3], shapes(trace, row)
     found = []

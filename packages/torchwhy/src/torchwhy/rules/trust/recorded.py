@@ -112,7 +112,7 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
     Sees: no work, call, operator, collective or memory of a device. Where the file lists the machine's devices
     and there is none, the program ran on the processor.
 
-    Costs: nothing by itself. It tells which rules have nothing to look at.
+    Costs: nothing by itself. It says which rules have nothing to look at.
 
     Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it, or the GPU's
     activity was not recorded.
@@ -160,7 +160,7 @@ def operators_missing(trace: Trace) -> Iterator[Finding]:
     muted.
 
     Fix: record with `ProfilerActivity.CPU`. With a file that was filtered, use the original: autograd runs the backward
-    pass of a device in a thread of its own.
+    pass of a device in a separate thread.
 
     Known problems: a program that computes its gradients by hand in a function called "backward", without PyTorch's
     operators, looks the same.
