@@ -86,34 +86,43 @@ def described(place: str) -> dict[str, Any]:
     return msgspec.json.schema(class_at(place))
 
 
-def kind(schema: Mapping[str, Any]) -> str:
-    """Return what a value is, in words, with links to the objects in it."""
+def kind(schema: Mapping[str, Any], defined: Mapping[str, Any]) -> str:
+    """Return what a value is, in words, with links to the objects in it.
+
+    Args:
+        schema: of the value.
+        defined: schemas by name, which others refer to.
+    """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        is_object = "properties" in defined[name]
+        return f"[{name}](#{name.lower()})" if is_object else kind(defined[name], defined)
     if "anyOf" in schema:
-        return " or ".join(map(kind, schema["anyOf"]))
+        return " or ".join(kind(each, defined) for each in schema["anyOf"])
     if "enum" in schema:
         return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
     named = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "null": "null"}
     if schema.get("type") == "array":
         items = schema.get("items") or schema.get("prefixItems")
-        inner = ", ".join(map(kind, items)) if isinstance(items, list) else kind(items) if items else "any"
+        several = items if isinstance(items, list) else [items] if items else []
+        inner = ", ".join(kind(each, defined) for each in several) or "any"
         return f"list of {inner}"
     if schema.get("type") == "object":
         values = schema.get("additionalProperties")
-        return f"object, each value {kind(values)}" if isinstance(values, dict) and values else "object"
+        return f"object, each value {kind(values, defined)}" if isinstance(values, dict) and values else "object"
     return named.get(schema.get("type", ""), "any value")
 
 
 def tables(schema: Mapping[str, Any], seen: set[str]) -> Iterator[str]:
     """Yield a section for each object in a schema that was not shown before."""
-    for name, each in schema.get("$defs", {}).items():
+    defined = schema.get("$defs", {})
+    for name, each in defined.items():
         if name in seen or "properties" not in each:
             continue
         seen.add(name)
-        rows = "".join(f"| `{field}` | {kind(value)} |\n" for field, value in each["properties"].items())
-        yield f"### {name}\n\n| name | holds |\n|---|---|\n{rows}\n"
+        rows = "".join(f"| `{field}` | {kind(value, defined)} |\n" for field, value in each["properties"].items())
+        text = each.get("description", "").partition("\n")[0]
+        yield f"### {name}\n\n{text}\n\n| name | holds |\n|---|---|\n{rows}\n"
 
 
 def paths(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
@@ -136,7 +145,7 @@ def page() -> str:
     for place, schema in schemas.items():
         name = place.partition(":")[2]
         link = f'<a href="schemas/{name}.json">{name}.json</a>'
-        parts.append(f"| {kind(schema)} | {CLASSES[place]} | {link} |\n")
+        parts.append(f"| {kind(schema, schema['$defs'])} | {CLASSES[place]} | {link} |\n")
     parts.append("\n")
     for schema in schemas.values():
         parts += tables(schema, seen)

@@ -153,7 +153,7 @@ def _job(folder: str, request: Request) -> Document:
     rules = chosen(settings)
     job = load_job(folder, thresholds=settings.thresholds)
     if not job.numbered:
-        say(f"nothing tells the ranks of the traces in {folder}: if they are not of one program, explain one at a time")
+        say(f"the traces in {folder} have no rank numbers: if they are not of one program, explain one at a time")
     asked = tuple(rule.code for rule in rules)
     return job_explanation(describe_job(job, job.diagnose(asked) if asked else (), asked))
 

@@ -36,7 +36,7 @@ from torchwhy.present.document import (
     is_shown,
 )
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import at_stake, failed_rules, hidden_findings, muted_rules, place, told
+from torchwhy.present.phrases import at_stake, failed_rules, hidden_findings, listed, muted_rules, place
 from torchwhy.present.style import PLAIN
 from torchwhy.wording import counted, safe
 
@@ -107,8 +107,8 @@ def blocks_as_html(blocks: Iterable[Block], view: View) -> list[str]:
 
 def _button(target: str, content: str, look: str = "link", title: str = "") -> str:
     """A button that shows something on the timeline; `content` is HTML, `title` what a pointer over it shows."""
-    told = f' title="{escaped(title)}"' if title else ""
-    return f'<button type="button" class="{look}" data-show="{escaped(target)}"{told}>{content}</button>'
+    hint = f' title="{escaped(title)}"' if title else ""
+    return f'<button type="button" class="{look}" data-show="{escaped(target)}"{hint}>{content}</button>'
 
 
 def escaped(text: str) -> str:
@@ -244,7 +244,7 @@ def _bar(bar: Bar, view: View) -> str:
 
 
 def _findings(block: Findings, view: View) -> list[str]:
-    shown = told(block, view.verbose)
+    shown = listed(block, view.verbose)
     if not shown:
         return [f"<p>{escaped(block.nothing)}</p>"] if block.nothing else []
     apart = [item for item in shown if view.linked and item.severity == "info"]

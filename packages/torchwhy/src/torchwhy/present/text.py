@@ -30,7 +30,7 @@ from torchwhy.present.document import (
     is_shown,
 )
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import at_stake, failed_rules, muted_rules, place, told
+from torchwhy.present.phrases import at_stake, failed_rules, listed, muted_rules, place
 from torchwhy.present.style import Style
 from torchwhy.wording import counted, enumeration
 
@@ -219,7 +219,7 @@ def _findings(block: Findings, style: Style, verbose: bool, fits: Callable[[Sequ
     """Draw findings in as much detail as fits; with -v in full."""
     if block.brief:
         return _brief(block, style)
-    shown = told(block, verbose)
+    shown = listed(block, verbose)
     if not shown:
         return [_Part(style.wrap(style.plain(block.nothing))), *_left_out(block, 0, 0, 0, style, verbose)]
     title = _Part([style.paint(style.plain(block.title), "bold")])
@@ -323,7 +323,7 @@ def _seen(item: FindingItem, style: Style) -> list[str]:
 
 def _brief(block: Findings, style: Style) -> list[_Part]:
     """All of them in short."""
-    shown = told(block, verbose=False)
+    shown = listed(block, verbose=False)
     lines: list[str] = []
     for n, item in enumerate(shown[:WITH_FIX], 1):
         title = _short(n, item, False, style)

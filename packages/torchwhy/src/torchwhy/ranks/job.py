@@ -209,7 +209,7 @@ class Job:
         device = next((s.device for s in self.summaries if s.device), "CPU")
         ranks = counted(len(self), "rank")
         if not self.numbered:
-            ranks = f"{counted(len(self), 'trace')}, taken for ranks though nothing tells their numbers,"
+            ranks = f"{counted(len(self), 'trace')}, taken for ranks although they have no numbers,"
         return f"<{type(self).__name__} {self.folder}: {ranks} on {device}; .ranks, .collectives(), .stragglers()>"
 
     @cached_property
