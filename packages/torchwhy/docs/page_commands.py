@@ -6,7 +6,7 @@
     ```
 
 Sphinx (`command_outputs.py`) shows what they print, so that no output is typed, and
-`tests/test_documentation_pages.py` runs them too. They run in a folder with the traces of `tools/write_stories.py`,
+`tests/test_documentation_pages.py` runs them too. They run in a folder with the traces of `tests/tutorial_traces.py`,
 which all blocks of a page share. `:status:` is the exit status of the last command (0 if left out). `:shows:` lists
 texts that the outputs must contain, separated by `|`: those that the page's own text relies on.
 """
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from write_stories import write_stories
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.tutorial_traces import write_traces
 
 BLOCK = re.compile(r"^```\{run\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r":(status|shows): *(.+)")
@@ -63,14 +63,14 @@ def blocks_of(page: str) -> Iterator[Block]:
 def working_copy() -> tempfile.TemporaryDirectory[str]:
     """Return a new folder with the traces of the tutorials."""
     folder = tempfile.TemporaryDirectory(prefix="torchwhy-page-")
-    shutil.copytree(_stories().name, folder.name, dirs_exist_ok=True)
+    shutil.copytree(_traces().name, folder.name, dirs_exist_ok=True)
     return folder
 
 
 @cache
-def _stories() -> tempfile.TemporaryDirectory[str]:
-    folder = tempfile.TemporaryDirectory(prefix="torchwhy-stories-")
-    write_stories(Path(folder.name))
+def _traces() -> tempfile.TemporaryDirectory[str]:
+    folder = tempfile.TemporaryDirectory(prefix="torchwhy-traces-")
+    write_traces(Path(folder.name))
     return folder
 
 

@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Write the traces that the site's tutorials read: `python tools/write_stories.py FOLDER`.
+"""Write the traces that the site's tutorials read: `python -m tests.tutorial_traces FOLDER`, in packages/torchwhy.
 
 Some were recorded (`tests/recorded`). The others are of programs that are simulated, so that everybody reads the same
 numbers: a training loop with three mistakes, which are taken out one after the other, a server that generates text, and
@@ -12,14 +11,13 @@ import shutil
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.ranks.jobs import write_job
 from tests.simulator.chrome import write
 from tests.simulator.program import Recording, draw
 from tests.simulator.run import simulate
 from tests.traces import Story
 
-RECORDED = Path(__file__).parents[1] / "tests" / "recorded"
+RECORDED = Path(__file__).parent / "recorded"
 SEED = 5
 MISTAKES = ("double", "loader-in-process", "item")
 STAGES = ("slow", "single", "workers", "fast")
@@ -81,7 +79,7 @@ def _word_from_graph(story: Story, at: float) -> tuple[float, float]:
     return at + 14, free
 
 
-def write_stories(folder: Path) -> None:
+def write_traces(folder: Path) -> None:
     """Write all traces into a folder, which may exist."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in (*RECORDED.glob("*.*"), *(RECORDED / "stories").glob("*.*")):
@@ -97,5 +95,5 @@ def write_stories(folder: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: write_stories.py FOLDER")
-    write_stories(Path(sys.argv[1]))
+        sys.exit("usage: python -m tests.tutorial_traces FOLDER")
+    write_traces(Path(sys.argv[1]))
