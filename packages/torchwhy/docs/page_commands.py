@@ -49,7 +49,7 @@ class PageError(Exception):
 def block_of(text: str) -> Block:
     """Return the block with these lines."""
     lines = [line for line in text.splitlines() if line.strip()]
-    options = dict(found.groups() for line in lines if (found := OPTION.fullmatch(line)))
+    options = {found[1]: found[2] for line in lines if (found := OPTION.fullmatch(line))}
     shows = tuple(part.strip() for part in options.get("shows", "").split("|") if part.strip())
     commands = tuple(line for line in lines if not OPTION.fullmatch(line))
     return Block(commands, int(options.get("status", 0)), shows)
