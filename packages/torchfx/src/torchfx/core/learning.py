@@ -1,8 +1,8 @@
 """Parameters that are learned within their range: a network's optimiser moves a free number, never the cutoff itself.
 
-Steps of an optimiser do not suit a cutoff in Hz: equal steps are unequal ratios, and a step may leave (0, fs/2). `learn`
-puts a function between the two, PyTorch's way (`torch.nn.utils.parametrize`): the optimiser sees a free number, the
-filter a value in its range.
+Steps of an optimiser do not suit a cutoff in Hz: equal steps are unequal ratios, and a step may leave (0, fs/2).
+`learn` puts a function between the two, PyTorch's way (`torch.nn.utils.parametrize`): the optimiser sees a free number,
+the filter a value in its range.
 """
 
 from __future__ import annotations
