@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,19 +10,6 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from page_commands import block_of, outputs, working_copy
-
-WIDTH = 88
-"""Columns of the outputs: what fits into a page."""
-
-
-def run(words: Sequence[str], folder: Path) -> tuple[int, str]:
-    """Run `torchwhy` in a process; return its exit status and both streams as one text."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "torchwhy", *words],
-        cwd=folder, text=True, encoding="utf-8", check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={**os.environ, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", "COLUMNS": str(WIDTH)},
-    )  # fmt: skip
-    return ended.returncode, ended.stdout
 
 
 class Run(SphinxDirective):
@@ -42,7 +25,7 @@ class Run(SphinxDirective):
         of_this_page = self.env.temp_data
         if "run-folder" not in of_this_page:
             of_this_page["run-folder"] = working_copy()
-        shown = zip(block.commands, outputs(block, Path(of_this_page["run-folder"].name), run), strict=True)
+        shown = zip(block.commands, outputs(block, Path(of_this_page["run-folder"].name)), strict=True)
         text = "\n\n".join(f"$ {command}\n{output}" for command, output in shown)
         return [nodes.literal_block(text, text, language="text")]
 

@@ -7,8 +7,6 @@ answers for a recorded trace.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +17,7 @@ from sphinx.application import Sphinx
 
 from page_commands import working_copy
 from reference_pages import write
+from tests.command_line import run_here
 from torchwhy.schema import SCHEMA
 
 FOLDER = Path(__file__).parent / "_generated" / "schemas"
@@ -67,8 +66,7 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each command with plain values and what it answers."""
     with working_copy() as folder:
         for name, words in ANSWERS.items():
-            command = [sys.executable, "-m", "torchwhy", *words, "--format", "json"]
-            ended = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+            ended = run_here(*words, "--format", "json", folder=folder)
             if ended.returncode not in (0, 1):
                 raise RuntimeError(f"{' '.join(words)}: {ended.stderr}")
             yield name, json.loads(ended.stdout)

@@ -18,19 +18,20 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.command_line import run_here
 from tests.tutorial_traces import write_traces
+
+WIDTH = 88
+"""Columns of the outputs: what fits into a page."""
 
 BLOCK = re.compile(r"^```\{run\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r":(status|shows): *(.+)")
-
-Runner = Callable[[Sequence[str], Path], tuple[int, str]]
-"""Runs `torchwhy` with arguments in a folder; returns the exit status and what it printed."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,13 @@ def _traces() -> tempfile.TemporaryDirectory[str]:
     return folder
 
 
-def outputs(block: Block, folder: Path, run: Runner) -> list[str]:
+def run(words: Sequence[str], folder: Path) -> tuple[int, str]:
+    """Run `torchwhy` in this process, which saves its start; return its exit status and what it printed."""
+    ended = run_here(*words, folder=folder, environment={"COLUMNS": str(WIDTH)})
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def outputs(block: Block, folder: Path) -> list[str]:
     """Run a block's commands in a folder and return what each prints.
 
     Raises:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import torchwhy
-from tests.command_line import run_here, working_in
+from tests.command_line import working_in
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
-from page_commands import Block, PageError, block_of, blocks_of, outputs, working_copy
+import page_commands
+from page_commands import Block, PageError, block_of, blocks_of, outputs, run, working_copy
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {
@@ -20,11 +21,6 @@ PAGES = {
     for path in sorted(DOCS.rglob("*.md"))
     if (found := tuple(blocks_of(path.read_text(encoding="utf-8"))))
 }
-
-
-def run(words, folder):
-    ended = run_here(*words, folder=folder, environment={"COLUMNS": "88"})
-    return ended.returncode, ended.stdout + ended.stderr
 
 
 CODE = re.compile(r"`((?:trace|job|torchwhy)[ .][^`]*)`")
@@ -46,7 +42,7 @@ def test_the_tutorials_are_looked_at():
 def test_commands_of_a_page_do_what_it_says(page):
     with working_copy() as folder:
         for block in PAGES[page]:
-            outputs(block, Path(folder), run)
+            outputs(block, Path(folder))
 
 
 def test_a_block_has_commands_a_status_and_texts():
@@ -65,13 +61,15 @@ def test_a_block_has_commands_a_status_and_texts():
         (Block(("rm -r .",)), (0, ""), "may run torchwhy only"),
     ],
 )
-def test_a_page_that_is_wrong_is_refused(block, answer, error):
+def test_a_page_that_is_wrong_is_refused(block, answer, error, monkeypatch):
+    monkeypatch.setattr(page_commands, "run", lambda words, folder: answer)
     with pytest.raises(PageError, match=error):
-        outputs(block, DOCS, lambda words, folder: answer)
+        outputs(block, DOCS)
 
 
-def test_line_breaks_of_an_output_do_not_matter():
-    assert outputs(Block(("torchwhy x",), shows=("a b",)), DOCS, lambda words, folder: (0, "a\n  b\n")) == ["a\n  b"]
+def test_line_breaks_of_an_output_do_not_matter(monkeypatch):
+    monkeypatch.setattr(page_commands, "run", lambda words, folder: (0, "a\n  b\n"))
+    assert outputs(Block(("torchwhy x",), shows=("a b",)), DOCS) == ["a\n  b"]
 
 
 @pytest.fixture(scope="module")
