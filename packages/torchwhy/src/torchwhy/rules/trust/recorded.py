@@ -241,7 +241,7 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
 
     Sees: kernels, copies and fills whose launch is not in the trace, more than 1% of the device's work. Launched before
     the recording is what ran before the first recorded call, or has a lower id than every recorded one. Where calls and
-    work carry no correlation ids, the operators' `External id` ties them, which is said.
+    work carry no correlation ids, the operators' `External id` ties them, and the finding says so.
 
     Costs: nothing. They count as busy time, but belong to no step of this trace, and tools that leave them out report
     another idle time.
