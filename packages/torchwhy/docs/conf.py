@@ -10,7 +10,7 @@ from common import extensions  # noqa: E402
 
 project = "torchwhy"
 html_title = "torchwhy"
-extensions = [*extensions, "rule_pages", "example_reports"]
+extensions = [*extensions, "rule_pages", "example_reports", "command_outputs", "json_formats"]
 command_line = "torchwhy.cli.app:app"
 html_extra_path = ["_generated"]
 (Path(__file__).parent / "_generated").mkdir(exist_ok=True)

@@ -8,6 +8,8 @@ import pytest
 import torchwhy
 from torchwhy.schema import SCHEMA
 
+DOCS = Path(__file__).parents[1] / "docs"
+
 ROOT = Path(torchwhy.__file__).parent
 TREES = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in sorted(ROOT.rglob("*.py"))}
 ANSWERS = {
@@ -44,3 +46,12 @@ def test_the_number_is_the_one_constant(path):
     if path != "schema.py":
         assigned = [node for node in ast.walk(TREES[path]) if isinstance(node, (ast.Assign, ast.AnnAssign))]
         assert not [node for node in assigned if "SCHEMA" in ast.unparse(node).split(" ")[0] and path[:6] != "export"]
+
+
+def test_the_page_of_the_formats_has_each():
+    [listed] = [
+        ast.literal_eval(node.value)
+        for node in ast.parse((DOCS / "json_formats.py").read_text()).body
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "CLASSES"
+    ]
+    assert {place.partition(":")[2] for place in listed} == ANSWERS

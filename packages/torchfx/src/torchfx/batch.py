@@ -47,7 +47,7 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
 
     Raises:
         SampleRateError: waves of different rates.
-        ArgumentTypeError: signals that are neither all waves nor all tensors, or a module that is none.
+        ArgumentTypeError: signals that are waves mixed with tensors, or an argument that is no module.
 
     Examples:
         >>> import torch, torchfx as fx

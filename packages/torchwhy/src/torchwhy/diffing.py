@@ -90,7 +90,7 @@ def diff(
         thresholds: of rules, as `diagnose` takes them.
 
     Raises:
-        ArgumentTypeError: a side is none of these.
+        ArgumentTypeError: a side is something else.
         ArgumentError: one is a job and the other a trace, the jobs have no rank in common, a threshold is of no
             rule.
         TraceError: a path cannot be read, or a folder holds traces of several programs.

@@ -23,7 +23,7 @@ class ArgumentTypeError(TorchWhyError, TypeError):
 
 
 class TraceError(TorchWhyError, OSError):
-    """A trace file cannot be read, or is none."""
+    """A file cannot be read, or holds no trace."""
 
 
 class MissingPackageError(TorchWhyError, ImportError):

@@ -114,7 +114,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         stake = self.stretches.total / 1000 if self.stretches else 0.0
-        # Rules compute with NumPy, and its numbers are none that JSON is written from.
+        # Rules compute with NumPy, and JSON cannot be written from its numbers.
         object.__setattr__(self, "time_us", stake if isnan(self.time_us) else float(self.time_us))
         object.__setattr__(self, "ranked", not self.severity)
         object.__setattr__(self, "severity", self.severity or severity_of(self.share, self.most))

@@ -13,7 +13,7 @@ __all__ = ["load"]
 
 
 def load(name: str, abi_version: int) -> tuple[ctypes.CDLL | None, str]:
-    """Return a library and "", or None and the reason why there is none.
+    """Return (library, ""), or (None, the reason why it is missing).
 
     Args:
         name: "torchwhy_trace".

@@ -1,4 +1,4 @@
-"""What notebooks show: the report page in a frame of its own, with what `torchwhy explain` says below it."""
+"""What notebooks show: the report page in a frame, with what `torchwhy explain` says below it."""
 
 from __future__ import annotations
 

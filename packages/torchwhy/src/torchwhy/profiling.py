@@ -64,7 +64,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
 
     Raises:
         ArgumentError: a step count, a time or an activity out of its range; both `activities` and `cuda`.
-        ArgumentTypeError: a path, a list or a callable that is none.
+        ArgumentTypeError: an argument that is no path, list or callable where one is needed.
 
     >>> import tempfile, torch
     >>> folder = tempfile.mkdtemp()
@@ -124,7 +124,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         return replace(capture, operators=explanation.operators, explanation=explanation.text)
 
     def _repr_html_(self) -> str | None:
-        """Return the run's report page in a frame of its own, for notebooks; of a large page, where it is."""
+        """Return the run's report page in a frame, for notebooks; of a large page, where it is."""
         if self.result is None or self.result.folder is None:
             return None
         page = self.result.folder / "report.html"

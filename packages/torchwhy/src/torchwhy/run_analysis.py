@@ -68,7 +68,7 @@ class _Notes(msgspec.Struct, frozen=True):
 def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "text") -> Explanation:
     """Read the traces of a run: write its tables, `findings.json` and `report.html` of each window, and `report.txt`.
 
-    Nothing is raised, whatever goes wrong: the program has run and its folder is whole. The text tells it.
+    Nothing is raised, whatever goes wrong: the program has run and its folder is whole. The text says so.
 
     Args:
         folder: of the run; or a trace that another profiler wrote, beside which nothing is written.
@@ -109,7 +109,7 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
 
 
 def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorRow, ...], int]:
-    """Every window with its findings, written beside it, as far as they aren't too large; the table of operators.
+    """Every window that is not too large, with its findings, written beside it; the table of operators.
 
     Last how many windows were too large.
     """

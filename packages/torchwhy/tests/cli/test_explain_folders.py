@@ -47,7 +47,7 @@ def test_processes_that_may_be_no_ranks_are_told(log):
         computing().write(log / f"host_{process}.1.pt.trace.json")
     status, _, err = explain(log)
     assert status == 0
-    assert err.startswith("nothing tells the ranks of the traces in log: if they are not of one program, explain one")
+    assert err.startswith("the traces in log have no rank numbers: if they are not of one program, explain one")
 
 
 def test_several_runs_are_an_error(log):

@@ -20,7 +20,7 @@ def test_the_document_says_what_was_done_to_clocks(tmp_path):
 def test_clocks_that_cannot_be_compared_are_said(tmp_path):
     write_job(tmp_path / "job", 3, collectives=0)
     text = " ".join(run_here("merge", "job", "-o", "merged.json", folder=tmp_path).stdout.split())
-    assert "Clocks are as they are in the files. Nothing tells how those of ranks 1-2 relate" in text
+    assert "Clocks are as they are in the files. It is unknown how those of ranks 1-2 relate" in text
 
 
 def test_other_formats(tmp_path):

@@ -437,7 +437,7 @@ def test_a_job_shows_itself_in_a_line(tmp_path):
 def test_a_folder_of_traces_without_ranks_is_a_job_with_a_caution(tmp_path):
     for name in ("before.json", "after.json"):
         loop([1000] * 3).write(tmp_path / name)
-    assert "2 traces, taken for ranks though nothing tells their numbers, on NVIDIA" in repr(load_job(tmp_path))
+    assert "2 traces, taken for ranks although they have no numbers, on NVIDIA" in repr(load_job(tmp_path))
 
 
 def test_a_threshold_of_an_unknown_rule_is_the_users_mistake(tmp_path):

@@ -125,7 +125,7 @@ def pass_on(before: Tensor | None, after: Tensor) -> None:
 
 
 def unsummed(gradient: Tensor, shape: Sequence[int]) -> Tensor:
-    """Return where to write a gradient before `add_up`: room of its own where the operand was broadcast to a shape."""
+    """Return where to write a gradient before `add_up`: separate room where the operand was broadcast to a shape."""
     return gradient if gradient.shape == torch.Size(shape) else gradient.new_empty(shape)
 
 

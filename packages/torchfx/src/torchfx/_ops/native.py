@@ -54,7 +54,7 @@ call: Final = {name: _call(name) for name in numbers("packed_names")}
 
 
 def call_each(name: str, calls: Sequence[bytes], threads: int) -> int:
-    """Run packed calls of one function side by side, the first one started first; return 0 or a status that is none."""
+    """Run packed calls of one function side by side, the first one started first; return 0 or a failure's status."""
     arguments = array("q", b"".join(calls))
     pack, run = call["packed_each"]
     function = ctypes.cast(call[name].run, ctypes.c_void_p).value  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ REMEMBERED = 1024
 _compiled: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
 """Compiled kernels with the constants they take, by all arguments but addresses, of which the alignment counts.
 
-Triton, which asks each argument whether a kernel of its own was compiled for it, takes longer to find them. The last
+Triton, which asks each argument whether a special kernel was compiled for it, takes longer to find them. The last
 `REMEMBERED` launches at most are kept, as signals of many lengths make as many.
 """
 

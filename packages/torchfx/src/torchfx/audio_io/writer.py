@@ -373,7 +373,7 @@ def _check_samples(ys: Tensor | npt.NDArray[Any]) -> None:
 
 
 def _is_tensor(ys: object) -> bool:
-    torch = sys.modules.get("torch")  # what is none of its tensors needs it not
+    torch = sys.modules.get("torch")  # only its tensors need it
     return torch is not None and isinstance(ys, torch.Tensor)
 
 

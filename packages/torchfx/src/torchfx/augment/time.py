@@ -27,7 +27,7 @@ PLACE = named("place", choice_of(("random", "start", "centre")))
 FS = named("fs", sample_rate_of(default=None))
 SHARE = named("share", number(low=0.0, high=1.0, learnable=False))
 RATE_STEPS = 200
-"""`Varispeed` rounds rates to 1/200: each rate has a low-pass of its own, which takes a millisecond to design."""
+"""`Varispeed` rounds rates to 1/200: each rate has its own low-pass, which takes a millisecond to design."""
 
 
 class Crop(Augmentation):

@@ -127,7 +127,7 @@ def _plain(value: Any) -> Any:
 
 
 def answer(text: str) -> None:
-    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is no error.
+    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is ignored.
 
     Where stdout cannot be written to, that is said once, the work continues, and the command ends with status 3.
     """

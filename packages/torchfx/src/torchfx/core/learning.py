@@ -1,8 +1,8 @@
 """Parameters that are learned within their range: a network's optimiser moves a free number, never the cutoff itself.
 
-A cutoff in Hz is no number to take steps in: from 50 to 51 Hz is a long way, from 5000 to 5001 Hz is none, and one step
-too far is no frequency at all. `learn` puts a function between the two, PyTorch's way
-(`torch.nn.utils.parametrize`): the optimiser sees a free number, the filter a value in its range.
+Steps of an optimiser do not suit a cutoff in Hz: equal steps are unequal ratios, and a step may leave (0, fs/2).
+`learn` puts a function between the two, PyTorch's way (`torch.nn.utils.parametrize`): the optimiser sees a free number,
+the filter a value in its range.
 """
 
 from __future__ import annotations

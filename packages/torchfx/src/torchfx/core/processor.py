@@ -284,7 +284,7 @@ class Processor(Responses, Declared):
         return self._made_of(own)
 
     def _with(self, name: str, value: Any) -> Self:
-        """Return a twin with another value of a parameter, or raise where the value is none or does not fit others."""
+        """Return a twin with another value of a parameter, or raise where it is invalid or does not fit others."""
         twin = self._twin()
         twin._keep(name, self.declarations[name].check(value, self.fs))
         if name == "fs":
@@ -353,7 +353,7 @@ class Processor(Responses, Declared):
         return ()
 
     def lti(self, rate: Any) -> LTI | None:
-        """Return the linear time-invariant system this processor is, or None where it is none at its settings.
+        """Return the linear time-invariant system this processor is, or None if it is not one at its settings.
 
         Args:
             rate: the sample rate in Hz; None where the processor declares no `fs` and the rate is not known.
@@ -574,7 +574,7 @@ def _twins(
 
 
 def _fixed(value: Any) -> bool:
-    """Return whether a class gives a parameter of its base a value, so that it is none any more."""
+    """Return whether a class gives a parameter of its base a value, which ends its being a parameter."""
     return value is not None and not isinstance(value, (property, Declaration))
 
 

@@ -125,7 +125,7 @@ class Responses(nn.Module):
         return plot(self._seen(fs), repr(self))
 
     def _repr_html_(self) -> str | None:
-        """Return a picture for notebooks, or None, which leaves the text, where there is none to draw."""
+        """Return a picture for notebooks, or None, which leaves the text."""
         from torchfx.response.picture import as_png
 
         rate = getattr(self, "fs", None) or ambient_rate() or SHOWN_RATE

@@ -99,7 +99,7 @@ class Wave:
             num_frames: how many, > 0; -1 reads to the end.
 
         Returns:
-            The wave. Its metadata holds "path", "format", "encoding", "bits" and "tags", as far as the file has them.
+            The wave. Its metadata holds "path", "format", "encoding", "bits" and "tags", where the file has them.
 
         Raises:
             AudioFileError: the file is missing, empty, truncated, or of no known format.
@@ -187,7 +187,7 @@ class Wave:
         return len(self) / self.fs * (1000 if unit == "ms" else 1)
 
     def get_channel(self, i: int) -> Wave:
-        """Return one channel as a wave of its own; it shares the samples."""
+        """Return one channel as a separate wave; it shares the samples."""
         return self._with(self.ys[self._channel(i)])
 
     def to(self, device: str | torch.device) -> Wave:
@@ -224,7 +224,7 @@ class Wave:
         """Write a file; the suffix decides the format.
 
         See `torchfx.audio_io.save` for the arguments and errors. Without `tags`, those that `from_file` has left in
-        the metadata are written, as far as the format has a place for them.
+        the metadata are written, where the format has a place for them.
         """
         if tags is None and isinstance(self.metadata.get("tags"), Mapping):
             tags = audio_io.kept_tags(target, self.metadata["tags"], format)

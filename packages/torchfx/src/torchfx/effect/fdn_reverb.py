@@ -29,7 +29,7 @@ class FDNReverb(DelayNetwork):
     of D samples attenuates by 60 D / (fs rt60) dB, so that everything decays alike, whichever way it takes. Two
     shelving filters in each line give low and high frequencies decay times of their own.
 
-    Every channel excites all lines and hears all of them, with signs of its own: y = (1 - mix) x + mix reverberation.
+    Every channel excites all lines and hears all of them, with its own signs: y = (1 - mix) x + mix reverberation.
 
     Source: M. R. Schroeder, Natural Sounding Artificial Reverberation, 1962; J.-M. Jot, A. Chaigne, Digital Delay
     Networks for Designing Artificial Reverberators, 1991.

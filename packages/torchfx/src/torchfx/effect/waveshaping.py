@@ -243,7 +243,7 @@ class WaveShaper(NamedCurve):
     oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is shaped")
 
     def check_parameters(self) -> None:
-        """Raise where the table is none."""
+        """Raise where the table is invalid."""
         if isinstance(self.table, Tensor) and (self.table.dim() != 1 or len(self.table) < 2):
             raise ArgumentError(f"table must have the shape (n >= 2,), got {tuple(self.table.shape)}")
 

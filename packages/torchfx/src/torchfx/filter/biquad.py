@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Resonant(RecursiveFilter):
-    """A biquad without a gain of its own; subclasses say which."""
+    """A biquad without a gain parameter; subclasses say which."""
 
     cutoff: Value = frequency(doc="corner or centre frequency")
     q: Value = quality(default=BUTTERWORTH_Q)

@@ -50,7 +50,7 @@ def transfer_function(sos: Tensor) -> tuple[Tensor, Tensor]:
     b, a = sos.new_ones(1), sos.new_ones(1)
     for row in sos.unbind(-2):
         b, a = convolve(b, row[..., :3]), convolve(a, row[..., 3:])
-    # A section of first order ends both polynomials in a zero that is none of the filter's coefficients.
+    # A section of first order ends both polynomials in a zero that does not belong to the filter's coefficients.
     either = ((b != 0) | (a != 0)).reshape(-1, b.shape[-1]).any(0)
     used = int(torch.nonzero(either).max()) + 1
     return b[..., :used], a[..., :used]

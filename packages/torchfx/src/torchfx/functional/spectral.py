@@ -1,4 +1,4 @@
-"""`welch`, `hilbert` and `envelope`: what the Fourier transform tells of a signal, with SciPy's names and arguments."""
+"""`welch`, `hilbert` and `envelope`: what the Fourier transform says of a signal, with SciPy's names and arguments."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def time_stretch(x: Tensor, rate: float, method: str = "phase_vocoder", n_fft: i
         x: float32 or float64, (..., time); for WSOLA (..., channels, time).
         rate: how many times as fast, > 0; 2 halves the length.
         method: "phase_vocoder" or "wsola".
-        n_fft: samples in a window, a power of two >= 256. Partials less than 4 fs / n_fft apart are not told apart: at
+        n_fft: samples in a window, a power of two >= 256. Partials less than 4 fs / n_fft apart are not separated: at
             44.1 kHz, 4096 resolve thirds from 130 Hz on. Fewer keep attacks shorter.
 
     Returns:

@@ -63,7 +63,7 @@ def lfilter(waveform: Tensor, a_coeffs: Tensor, b_coeffs: Tensor, clamp: bool = 
         waveform: float32 or float64.
         a_coeffs, b_coeffs: (order + 1,), or (filters, order + 1) for several filters.
         clamp: whether the result is limited to [-1, 1].
-        batching: whether each filter gets a channel of its own, waveform (..., filters, time); otherwise each filters
+        batching: whether each filter gets its own channel, waveform (..., filters, time); otherwise each filters
             the whole waveform, and the result is (..., filters, time).
 
     Examples:

@@ -65,7 +65,7 @@ class LTI:
         return replace(self, gain=gain, sos=sos, taps=taps)
 
     def frozen(self) -> LTI:
-        """Return the system with tensors of its own, which changes in place leave alone, without gradients."""
+        """Return the system with its own tensors, which changes in place leave alone, without gradients."""
         gain = self.gain.detach().clone() if isinstance(self.gain, Tensor) else self.gain
         sos, taps = (None if values is None else values.detach().clone() for values in (self.sos, self.taps))
         return replace(self, gain=gain, sos=sos, taps=taps)

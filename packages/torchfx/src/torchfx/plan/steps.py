@@ -121,7 +121,7 @@ class Step(ABC):
         """Return the step as text: what is called, then what it stands for."""
 
     def calls(self) -> int:
-        """Return how many operator calls the step makes, as far as that is known before it runs."""
+        """Return how many operator calls the step makes, if that is known before it runs."""
         return 1
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
@@ -149,7 +149,7 @@ class Step(ABC):
         return rate
 
     def frozen(self) -> Step:
-        """Return the step with values of its own, which later assignments to processors leave alone."""
+        """Return the step with its own values, which later assignments to processors leave alone."""
         return self
 
     def emit(self, program: Program, source: int, state: State) -> int | None:
@@ -269,7 +269,7 @@ class LTIStep(Step):
         return None if sos.requires_grad and torch.is_grad_enabled() else sos_forward_each(signals, sos)
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
-        """Return the state of rest: delay line, the response's state, the cascade's state, as far as there are such."""
+        """Return the state of rest: delay line, the response's state, the cascade's state, where they exist."""
         state = []
         system, leading = self.system, self.leading(shape)
         if system.delay:
@@ -309,7 +309,7 @@ class LTIStep(Step):
         return self.system.leading(shape)
 
     def frozen(self) -> LTIStep:
-        """Return the step with coefficients of its own."""
+        """Return the step with its own coefficients."""
         return LTIStep(self.system.frozen(), self.members)
 
     def emit(self, program: Program, source: int, state: State) -> int | None:
@@ -616,7 +616,7 @@ class FeatureStep(Step):
         return found
 
     def frozen(self) -> Step:
-        """Return the step with values of its own."""
+        """Return the step with its own values."""
         return FeatureStep(_copied(self.module), self.rate, self.name)
 
     def lines(self) -> list[str]:
@@ -755,7 +755,7 @@ class LateStep(Step):
         return y[..., late:] if late else y
 
     def frozen(self) -> LateStep:
-        """Return the inner step with values of its own."""
+        """Return the inner step with its own values."""
         return LateStep(self.inner.frozen(), self.ratio)
 
     def finish(self, silence: Tensor, state: State) -> Tensor:
@@ -895,7 +895,7 @@ class Plan:
         return size
 
     def frozen(self) -> Plan:
-        """Return the plan with values of its own, which later assignments to processors leave alone."""
+        """Return the plan with its own values, which later assignments to processors leave alone."""
         return replace(self, steps=tuple(step.frozen() for step in self.steps))
 
     def states(

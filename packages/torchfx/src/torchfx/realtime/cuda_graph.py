@@ -113,7 +113,7 @@ class CudaGraphRunner:
 
 
 def _captured(step: Callable[[], Tensor], device: torch.device) -> tuple[Tensor, Callable[[], None]]:
-    """Warm up on a stream of its own, as capturing asks for; return the step's result, and what replays it."""
+    """Warm up on a separate stream, as capturing requires; return the step's result, and what replays it."""
     with torch.cuda.device(device):
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())

@@ -38,7 +38,7 @@ RETRY_S = 0.1
 """How long until what could not run is tried again."""
 
 SHARE_S, SHARE, SHARE_BLOCKS = 1.0, 0.01, 20
-"""Blocks that were late or lost are told from this share on, of the last second's and of so many at least."""
+"""Blocks that were late or lost are reported from this share on, of the last second's and of so many at least."""
 
 LOST = {
     "late_results": "the steps in Python do not keep up: {} were not done in time, the dry signal was heard instead",
@@ -46,7 +46,7 @@ LOST = {
     "dropped": "the target does not keep up: {} are missing there",
     "starved": "the source does not keep up: {} were silence instead",
 }
-"""What becomes of blocks, by counter; of several, the first is told: it may be the others' cause."""
+"""What becomes of blocks, by counter; of several, the first is reported: it may be the others' cause."""
 
 BUFFERED_S = 0.5
 """Of a source and a target, between their threads and the engine."""

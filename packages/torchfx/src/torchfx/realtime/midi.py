@@ -72,7 +72,7 @@ class MidiMapping:
     def listening(self, port: str | None = None) -> Iterator[None]:
         """Follow a MIDI input (the first, or the one of this name) while the `with` block lasts.
 
-        `live.stats().problem` tells what a message raised, until the next one that raises nothing.
+        `live.stats().problem` says what a message raised, until the next one that raises nothing.
 
         Raises:
             TorchFXError: mido or python-rtmidi is not installed, or there is no such input.
@@ -85,7 +85,7 @@ class MidiMapping:
         try:
             self.handle(message)
             problem = ""
-        except Exception as error:  # noqa: BLE001 - it is told
+        except Exception as error:  # noqa: BLE001 - it is reported
             problem = f"MIDI message {message}: {error}"
         self.live.note("MIDI", problem)
 

@@ -42,7 +42,7 @@ class Characteristics:
         edges_hz: where the gain is 3.01 dB below the pass band's, or half a peak's or shelf's.
         ripple_db: between the highest and the lowest extreme in the pass band.
         resonance: (Hz, dB over the pass band) of a peak of more than 3 dB at an edge, or None.
-        octave_beyond: (Hz, dB relative to the pass band) an octave beyond each edge, as far as there is one.
+        octave_beyond: (Hz, dB relative to the pass band) an octave beyond each edge, if there is one.
         group_delay: least and greatest group delay where the filter passes, samples.
         pole_radius: largest distance of a pole from 0; None without poles.
         decay_ms: in which the slowest pole decays by 60 dB; None without poles.

@@ -22,7 +22,7 @@ def masked(x: Tensor, longest: int, dim: int, apart: bool, value: Tensor | float
         x: (..., bins, frames).
         longest: bins or frames.
         dim: -2 or -1.
-        apart: whether each example and channel gets a stretch of its own.
+        apart: whether each example and channel gets its own stretch.
         value: what takes the stretch's place.
     """
     if longest < 1:
@@ -51,7 +51,7 @@ class TimeMasking(Feature):
 
     takes: ClassVar[str] = "features"
     time_mask_param: int = count(draws=(1, 4), doc="longest stretch, frames; shorter ones are equally likely")
-    iid_masks: bool = flag(default=False, doc="whether each example and channel has a stretch of its own")
+    iid_masks: bool = flag(default=False, doc="whether each example and channel has its own stretch")
     p: float = number(default=1.0, low=0.0, high=1.0, learnable=False, doc="at most this part of all frames")
     mask_value: float = number(default=0.0, draws=(-1.0, 1.0), learnable=False, doc="what is put in the place")
 
@@ -77,7 +77,7 @@ class FrequencyMasking(Feature):
 
     takes: ClassVar[str] = "features"
     freq_mask_param: int = count(draws=(1, 4), doc="widest band, bins; narrower ones are equally likely")
-    iid_masks: bool = flag(default=False, doc="whether each example and channel has a band of its own")
+    iid_masks: bool = flag(default=False, doc="whether each example and channel has its own band")
     mask_value: float = number(default=0.0, draws=(-1.0, 1.0), learnable=False, doc="what is put in the place")
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ class SpecAugment(Feature):
     time_mask_param: int = count(draws=(1, 4), doc="longest stretch, frames")
     n_freq_masks: int = count(low=0, draws=(0, 2), doc="bands of bins")
     freq_mask_param: int = count(draws=(1, 4), doc="widest band, bins")
-    iid_masks: bool = flag(default=True, doc="whether each example and channel has stretches and bands of its own")
+    iid_masks: bool = flag(default=True, doc="whether each example and channel has its own stretches and bands")
     p: float = number(
         default=1.0, low=0.0, high=1.0, learnable=False, doc="a stretch is at most this part of all frames"
     )

@@ -1,4 +1,4 @@
-"""Values of a snapshot, which may be anything: what is none of the expected kind counts as nothing."""
+"""Values of a snapshot, which may be anything: what has another kind than expected counts as nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["blocks_of", "dicts", "integer", "lists"]
 
 
 def integer(value: object) -> int:
-    """A number of bytes or an address; 0 for what is none, or too large to be one."""
+    """A number of bytes or an address; 0 for anything else, or too large a number."""
     return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
 
 
@@ -19,7 +19,7 @@ def dicts(value: object) -> Iterator[dict[str, Any]]:
 
 
 def lists(value: object) -> list[list[Any]]:
-    """The items of a list, an empty list in place of each that is none."""
+    """The items of a list, an empty list in place of anything else."""
     return [item if isinstance(item, list) else [] for item in value] if isinstance(value, list) else []
 
 

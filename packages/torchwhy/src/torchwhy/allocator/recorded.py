@@ -1,4 +1,4 @@
-"""The memory that a trace recorded (profile_memory=True), as a snapshot of the allocator tells it."""
+"""The memory that a trace recorded (profile_memory=True), in the form of a snapshot of the allocator."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class ExchangeTimes(msgspec.Struct, frozen=True):
 def exchange_times(trace: Trace) -> tuple[ExchangeTimes, ...]:
     """Return the communication of the window, the longest exposed first.
 
-    A label of a device's library is only the launch: without the kernel nothing tells how long the exchange took.
+    A label of a device's library is only the launch: without the kernel the exchange's length is unknown.
     """
     launches = trace.events.of(DEVICE_COLLECTIVE)
     found = [one for one in trace.derived(own_collectives) if one.row not in launches]

@@ -1,4 +1,4 @@
-"""What limits the program, in a word and a sentence; and why not, where that can't be told."""
+"""What limits the program, in a word and a sentence; and why not, where that is unknown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ALIKE: Final = 1.5
 """Of two stalls that differ by less than this factor neither is the limit."""
 
 _MISSING: Final = 0.1
-"""Where this part of the kernels is missing, idle time tells nothing."""
+"""Where this part of the kernels is missing, idle time means nothing."""
 
 _BUSY: Final = 0.8
 """Outside of one long gap, a device that has work for this share of the time is the limit there."""
@@ -99,15 +99,15 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
     ):
         return _unknown(
             trace,
-            f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and nothing "
-            f"tells why; it computes for {percent(computing)}",
+            f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and the "
+            f"file does not show why; it computes for {percent(computing)}",
         )
     late = parts.share(PartName.ENDED, PartName.QUEUED)
     if late > computing + (0.0 if kind == VerdictKind.COMPUTE else sum(stalls.values())):
         return _unknown(
             trace,
             f"for {percent(late)} of {span_of(parts)} the GPU has no work although its next work has been launched, "
-            f"and nothing tells what that waits for; it computes for {percent(computing)}",
+            f"and the file does not show what that waits for; it computes for {percent(computing)}",
         )
     if kind == VerdictKind.OVERHEAD and computing >= 0.4 and slowed_by_stacks(trace):
         waits = parts.share(*HOST_STALLS)

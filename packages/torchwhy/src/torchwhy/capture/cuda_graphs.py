@@ -17,7 +17,7 @@ DRIVER_FILE = Path("/proc/driver/nvidia/version")
 
 
 def needed(driver: str | None, cuda: str | None) -> bool:
-    """Whether this driver and this CUDA need the workaround; None means that there is none.
+    """Whether this driver and this CUDA need the workaround; None means that none exists.
 
     >>> needed("525.60.13", "12.1"), needed("535.104.05", "11.8"), needed("535.104.05", "12.1"), needed(None, "11.8")
     (True, True, False, False)

@@ -37,7 +37,7 @@ def whenever(
     of the program and clash with its own.
 
     Args:
-        due: is asked in a thread of its own.
+        due: is asked in a separate thread.
         act: is called once for each time that `due` returned true while no such call waits for the main thread.
         anywhere: call `act` in the thread that asks instead.
         every_s: how often to ask, in seconds.

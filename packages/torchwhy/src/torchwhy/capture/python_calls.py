@@ -20,7 +20,7 @@ MOST_OF_WINDOW: Final = 4 * MOST
 class PythonCalls:
     """Counts the calls that the current thread makes, of Python functions and of built-in ones.
 
-    A program that has set a profiling function of its own (`sys.setprofile`) is left alone.
+    A program that has set a profiling function (`sys.setprofile`) is left alone.
     """
 
     def __init__(self) -> None:

@@ -62,7 +62,7 @@ class Session:
     Attributes:
         notes: what did not go as asked.
         stopped: true when nothing will be recorded any more.
-        gave_up: true when that is for a reason that `notes` tells.
+        gave_up: true when that is for a reason given in `notes`.
         exported: timelines that other profilers have written.
         cut: true when a recording of everything is only a part of the run.
         made_room: true when recording ended because the program records itself.

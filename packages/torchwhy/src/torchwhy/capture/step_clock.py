@@ -13,7 +13,7 @@ from torchwhy.capture.schedule import Phase, Schedule
 __all__ = ["Overhead", "StepClock"]
 
 NEAR = 10  # unprofiled steps beside the recorded ones that these are compared with
-KEPT = 1000  # unprofiled steps that are told one by one
+KEPT = 1000  # unprofiled steps that are kept one by one
 CHANGE = 0.1  # steps whose later half differs by this share of the median are no baseline if they are ordered, too
 SETTLED = 0.05  # share of the median that its interval may be wide
 LONG_NS = 2_000_000_000  # of recorded steps, together; no more are recorded then
@@ -61,7 +61,7 @@ class StepClock:
     Time between `end` and `begin` belongs to no step: there the profiler starts, stops and saves.
 
     Args:
-        schedule: tells waiting steps from recorded ones.
+        schedule: says which steps wait and which are recorded.
         cold_start: whether the first step is the program's first and therefore no fair baseline.
         clock: nanoseconds.
     """

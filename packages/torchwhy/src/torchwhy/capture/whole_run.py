@@ -27,7 +27,7 @@ _OF_THREADS: Final = 4
 """So many allowances has the window of all threads, for there is no second."""
 
 _LONG_S: Final = 0.2
-"""A program that stands still for so long is told."""
+"""A program that stands still for so long is reported."""
 
 _ENDING_S_PER_BYTE: Final = 35e-9
 """What ending a window takes for each byte that its events take on the heap (PyTorch 2.13): 18 us for an event with its
@@ -162,7 +162,7 @@ class WholeRun:
         """Record what all threads do from here on, for the program is about to start one and may only wait for it.
 
         In one window: a call that is open in another thread when it ends must not end in a second (`open_calls`).
-        It is ended from a thread of its own, since a main thread that waits does nothing else.
+        It is ended from another thread, since a main thread that waits does nothing else.
         """
         recording = self._paused or self._records()
         if self._over or not recording or self.has_threads or inside_pytorch() or not can_record_all_threads():

@@ -169,7 +169,7 @@ def experiment(
         str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...", show_default="the accelerator")
     ] = None,
     grid: Annotated[
-        bool, typer.Option("--grid", help="Cold and warm, eager and compiled, each in a process of its own.")
+        bool, typer.Option("--grid", help="Cold and warm, eager and compiled, each in a separate process.")
     ] = False,
     sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes.")] = "",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("traces"),
@@ -181,7 +181,7 @@ def experiment(
     torchwhy experiment matmul-add --size 64 writes
     traces/matmul_add/64_bf16_cold_eager.json and .txt (fp32 on the CPU).
 
-    Several sizes, and --grid, run each case in a process of its own, so that
+    Several sizes, and --grid, run each case in a separate process, so that
     cold means cold.
 
     torchwhy experiment peaks measures the highest rates of this machine's devices

@@ -33,7 +33,7 @@ _PATIENCE_S = 1.0
 
 
 def answer(text: str) -> None:
-    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is no error."""
+    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is ignored."""
     try:
         try:
             sys.stdout.write(text)
@@ -58,7 +58,7 @@ def say(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print lines to stderr, colours and all; where nobody can read them any more, it is no error."""
+    """Print lines to stderr, colours and all; a closed stream is ignored."""
     if sys.stderr is None:
         return  # print() would take stdout in its place
     encoding = getattr(sys.stderr, "encoding", None) or "ascii"

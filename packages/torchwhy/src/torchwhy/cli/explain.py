@@ -28,7 +28,7 @@ from torchwhy.trace.model.trace import Trace
 __all__ = ["Request", "TableChoice", "run", "trace_name"]
 
 RECORDED: Final = ("trace.json.gz", "trace.json")
-"""What `torchwhy profile` calls every trace, also unpacked: the name of the folder tells more."""
+"""What `torchwhy profile` calls every trace, also unpacked: the name of the folder says more."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _job(folder: str, request: Request) -> Document:
     rules = chosen(settings)
     job = load_job(folder, thresholds=settings.thresholds)
     if not job.numbered:
-        say(f"nothing tells the ranks of the traces in {folder}: if they are not of one program, explain one at a time")
+        say(f"the traces in {folder} have no rank numbers: if they are not of one program, explain one at a time")
     asked = tuple(rule.code for rule in rules)
     return job_explanation(describe_job(job, job.diagnose(asked) if asked else (), asked))
 

@@ -13,7 +13,7 @@ __all__ = ["trace_in"]
 def trace_in(given: str, doing: str) -> str | None:
     """Return the file: the path itself, or the trace in a folder; None for a folder with those of several ranks.
 
-    Where a process left several windows, the first is meant, and stderr tells.
+    Where a process left several windows, the first is meant, and stderr says so.
 
     Args:
         given: as on the command line.

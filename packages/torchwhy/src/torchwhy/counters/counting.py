@@ -60,7 +60,7 @@ class Counting:
 
     @property
     def counts(self) -> Counts:
-        """The numbers as frozen data; inside the block those so far, without what only the end of a trace tells."""
+        """The numbers as frozen data; inside the block those so far, without what the end of a trace adds."""
         if self._counts is not None:
             return self._counts
         if self._mark is None:

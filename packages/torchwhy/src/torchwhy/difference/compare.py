@@ -124,7 +124,7 @@ def _obstacle(a: Side, b: Side, likeness: Likeness) -> str:
 
 
 def _announced(trace: Trace) -> bool:
-    """Whether the rounds of the loop are known: the program told its steps, or what it does once per step did."""
+    """Whether the rounds of the loop are known: from the program's steps, or from what it does once per step."""
     return bool(trace.steps_found) and (not trace.steps_found[0].inferred or trace.steps_found[0].row < 0)
 
 

@@ -90,7 +90,7 @@ class Difference:
         return not changed and not moved and all(fate.state == "unchanged" for fate in self.findings)
 
     def slower_than(self, fraction: float) -> bool | None:
-        """Whether B is slower by more than a fraction, beyond the noise; None where that can't be told.
+        """Whether B is slower by more than a fraction, beyond the noise; None where that is unknown.
 
         Args:
             fraction: 0.05 allows 5%.

@@ -31,7 +31,7 @@ of a model's training, reach 0.7 to 1; recordings of different programs at most 
 """
 
 FEW: Final = 3
-"""Of fewer names nothing can be told by shares."""
+"""Shares of fewer names than this say nothing."""
 
 SMALL: Final = 10
 """A step of fewer distinct operators may be one function in two versions, fused and not: they share no operator then.
@@ -60,7 +60,7 @@ class Likeness:
 
     @property
     def same_program(self) -> bool:
-        """Whether they are taken to be of one program; what can't be told counts as yes."""
+        """Whether they are taken to be of one program; an undecided case counts as yes."""
         return self.share is None or self.share >= ENOUGH
 
 
@@ -77,7 +77,7 @@ def likeness_of(a: Side, b: Side) -> Likeness:
     or an attention written another way). Where one side is compiled, also whether its names are among the other's, and
     whether both do the same products. Where operators disagree, what the program calls its own parts decides: fusing
     changes the operators, not the labels. Without such labels a step of few operators may be one function, written in
-    two ways: that can't be told, unless both have labels, or sizes of tensors, and none in common.
+    two ways: that is undecided, unless both have labels, or sizes of tensors, and none in common.
     """
     measured = _by_operators(a, b)
     shared, share = _labels_agree(a, b)

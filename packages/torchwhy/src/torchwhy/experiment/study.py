@@ -85,7 +85,7 @@ def run_case(case: Case, folder: Path, force: bool = False) -> CaseResult:
 
 
 def run_cases(cases: Sequence[Case], folder: Path, force: bool = False) -> Iterator[CaseResult]:
-    """Run cases one after the other; several each in a process of its own, so that cold means cold.
+    """Run cases one after the other; several each in a separate process, so that cold means cold.
 
     Raises:
         ArgumentError: one of the cases cannot run here; then none has run.

@@ -1,4 +1,4 @@
-"""A trace for Perfetto as it was meant: what overlaps in rows of its own, arrows from each launch to its work."""
+"""A trace for Perfetto as it was meant: what overlaps in separate rows, arrows from each launch to its work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_perfetto(source: str, output: Path) -> Export:
     """Write a Chrome trace from which Perfetto loses nothing.
 
     Perfetto leaves out an event that overlaps another of its row only partly, such as a kernel beside another in a
-    replayed graph: here it gets a row of its own. Arrows go from each launch to its work, by the ids of both, also
+    replayed graph: here it gets a separate row. Arrows go from each launch to its work, by the ids of both, also
     where the file has none. Events whose times cannot be true are left out. All else is as it stands in the file, in a
     damaged file as it was understood.
 
@@ -160,7 +160,7 @@ class _Rows:
 
 
 def _taken_as_it_is(tid: str) -> bool:
-    """Whether Perfetto tells this thread from others: it takes all negative numbers for the process's first thread."""
+    """Whether Perfetto distinguishes this thread from others: negative numbers mean the process's first thread."""
     number = _number(tid)
     return isinstance(number, str) or 0 <= number < 1 << 31
 

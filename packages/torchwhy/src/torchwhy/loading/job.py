@@ -81,7 +81,7 @@ def load_job(
     *,
     thresholds: Thresholds | None = None,
 ) -> LoadedJob:
-    """Read the traces of all ranks of a program, each in a process of its own, and keep a summary of each.
+    """Read the traces of all ranks of a program, each in a separate process, and keep a summary of each.
 
         job = torchwhy.load_job("traces/run")
         job.stragglers(), job.diagnose()

@@ -145,7 +145,7 @@ def load(
         capture: a trace of the capture of the CUDA or HIP graphs that this one replays, or of the same program without
             graphs; or a folder with several. The work of each graph is compared with what was recorded there, by the
             names of kernels in their order, and by grids and blocks where both are recorded. Work whose launch is found
-            gets its operator, shapes, types, modules and Python frames; `captured` tells how much that is.
+            gets its operator, shapes, types, modules and Python frames; `captured` says how much that is.
 
     Raises:
         TraceError: it cannot be read, is no trace, or is a folder with several; or nothing in `capture` is one of its

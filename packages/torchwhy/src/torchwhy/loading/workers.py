@@ -122,7 +122,7 @@ def _here(path: Path, thresholds: Thresholds | None) -> Summary | str:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer each (path, thresholds) with a `Summary`, or with the text of why there is none."""
+    """Answer each (path, thresholds) with a `Summary`, or with the reason why it is missing."""
     while True:
         try:
             path, thresholds = pickle.load(requests)

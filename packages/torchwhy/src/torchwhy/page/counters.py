@@ -78,7 +78,7 @@ class Counter:
 
 
 def counters_of(trace: Trace) -> tuple[Counter, ...]:
-    """Return what a trace tells of quantities over time: its own counters first, then what its events tell."""
+    """Return the quantities over time in a trace: its own counters first, then what follows from its events."""
     found = [*_recorded(trace), *_memory(trace), *_busy(trace), *_waiting(trace), *_operators(trace)]
     return tuple(map(_thinned, found))
 

@@ -49,7 +49,7 @@ def varint(values: npt.ArrayLike) -> bytes:
 
 
 def planes(values: npt.ArrayLike) -> bytes:
-    """Return the lowest byte of all unsigned integers, then the next of all, as far as the largest has any.
+    """Return the lowest byte of all unsigned integers, then the next of all, up to the last byte of the largest.
 
     >>> planes([1, 258]).hex(" ")
     '01 02 00 01'
@@ -70,7 +70,7 @@ def packed(header: Mapping[str, Any], columns: Mapping[str, npt.ArrayLike | str]
     """Return a header and columns as one deflated block.
 
     The block is the length of the header (4 bytes, lowest first), the header as JSON, and the columns one after the
-    other. Its `columns` tells for each how it is written, where it begins behind the header, its bytes and its entries.
+    other. Its `columns` says for each how it is written, where it begins behind the header, its bytes and its entries.
 
     Args:
         header: what is no column.

@@ -41,7 +41,7 @@ def memory_curve(memory: DeviceMemory, note: str = "") -> list[str]:
 
     Args:
         memory: of one device.
-        note: what tells it from another curve of the page, such as "before".
+        note: what distinguishes it from another curve of the page, such as "before".
     """
     if memory.peak_us is None:
         return []

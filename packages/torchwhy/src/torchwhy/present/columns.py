@@ -70,7 +70,7 @@ def _laid_out(
         for row, lines in zip(rows, cells, strict=True):
             alike.setdefault(tuple(lines[i]), set()).add(str(row[i]))
         for row, lines in zip(rows, cells, strict=True):
-            if len(alike[tuple(lines[i])]) > 1:  # cut before what tells them apart
+            if len(alike[tuple(lines[i])]) > 1:  # cut before the part that differs
                 lines[i] = _lines(row[i], widths[i], style, whole=True)
     return [(lines, groups, widths) for lines in cells]
 

@@ -26,7 +26,7 @@ def finding_item(
 
     Args:
         finding: of the report.
-        zero_us: where the window begins, in the file's own time: moments are told from there; None to tell none.
+        zero_us: where the window begins, in the file's own time: moments are counted from there; None leaves them out.
         number: its place in the report on a trace; -1 in other reports.
         brief: leave out evidence and cause.
         window: the name of the report's own window; a finding that is about another one says which.

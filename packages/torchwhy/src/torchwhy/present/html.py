@@ -36,7 +36,7 @@ from torchwhy.present.document import (
     is_shown,
 )
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import at_stake, failed_rules, hidden_findings, muted_rules, place, told
+from torchwhy.present.phrases import at_stake, failed_rules, hidden_findings, listed, muted_rules, place
 from torchwhy.present.style import PLAIN
 from torchwhy.wording import counted, safe
 
@@ -93,7 +93,7 @@ def render(documents: Sequence[Document], options: Options) -> str:
 
 
 def fragment(document: Document, *, verbose: bool = False) -> str:
-    """Return the document as a section, to be put into a page that has a style of its own."""
+    """Return the document as a section, for a page that has its own style."""
     lines = ['<section class="torchwhy-report">']
     lines += [f"<h1>{escaped(document.title)}</h1>"] if document.title else []
     lines += [f"<p>{'<br>'.join(map(escaped, document.about))}</p>"] if document.about else []
@@ -106,9 +106,9 @@ def blocks_as_html(blocks: Iterable[Block], view: View) -> list[str]:
 
 
 def _button(target: str, content: str, look: str = "link", title: str = "") -> str:
-    """A button that shows something on the timeline; `content` is HTML, `title` what a pointer over it tells."""
-    told = f' title="{escaped(title)}"' if title else ""
-    return f'<button type="button" class="{look}" data-show="{escaped(target)}"{told}>{content}</button>'
+    """A button that shows something on the timeline; `content` is HTML, `title` what a pointer over it shows."""
+    hint = f' title="{escaped(title)}"' if title else ""
+    return f'<button type="button" class="{look}" data-show="{escaped(target)}"{hint}>{content}</button>'
 
 
 def escaped(text: str) -> str:
@@ -193,7 +193,7 @@ def _table(block: Table, view: View) -> list[str]:
 
 
 def _summed(column: Column, view: View) -> str:
-    """What the numbers of a column are that add up: they have bars, and are told per step."""
+    """What the numbers of a column are that add up: they have bars, and are shown per step."""
     return f' data-sums="{column.sums}"' if view.linked and column.sums else ""
 
 
@@ -244,7 +244,7 @@ def _bar(bar: Bar, view: View) -> str:
 
 
 def _findings(block: Findings, view: View) -> list[str]:
-    shown = told(block, view.verbose)
+    shown = listed(block, view.verbose)
     if not shown:
         return [f"<p>{escaped(block.nothing)}</p>"] if block.nothing else []
     apart = [item for item in shown if view.linked and item.severity == "info"]

@@ -56,7 +56,7 @@ def job_explanation(report: JobReport) -> Document:
 
 
 def _item(finding: ReportedFinding) -> FindingItem:
-    """A finding without moments, since each rank has a clock of its own; its evidence is a rank, or a name on all."""
+    """A finding without moments, since each rank has its own clock; its evidence is a rank, or a name on all."""
     item = finding_item(finding, None)
     return replace(item, evidence=tuple(replace(one, target=_target(one)) for one in item.evidence))
 
@@ -69,7 +69,7 @@ def _target(one: Evidence) -> str:
 def _about(report: JobReport) -> str:
     ranks = counted(len(report.ranks), "rank")
     of = f" of {report.world_size}" if (report.world_size or 0) > len(report.ranks) else ""
-    how = "" if report.numbered else " \u00b7 files were counted, since nothing in them tells the rank"
+    how = "" if report.numbered else " \u00b7 files were counted, since they have no rank numbers"
     return f"{ranks}{of} \u00b7 {counted(report.trace.events, 'event')}{how}"
 
 

@@ -28,7 +28,7 @@ from torchwhy.present.document import (
     is_shown,
 )
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import at_stake, failed_rules, hidden_findings, place, told
+from torchwhy.present.phrases import at_stake, failed_rules, hidden_findings, listed, place
 from torchwhy.present.style import PLAIN
 from torchwhy.wording import counted, safe
 
@@ -149,7 +149,7 @@ def _bars(block: Bars, verbose: bool) -> list[list[str]]:
 
 
 def _findings(block: Findings, verbose: bool) -> list[list[str]]:
-    shown = told(block, verbose)
+    shown = listed(block, verbose)
     parts = [line for number, item in enumerate(shown, 1) for line in _finding(number, item)]
     parts += [] if shown or not block.nothing else [[escaped(block.nothing)]]
     notes = [hidden_findings(block, verbose), *at_stake(block, verbose)]

@@ -6,7 +6,7 @@ from torchwhy.present.document import Check, FindingItem, Findings, Rules
 from torchwhy.trace.meaning.frames import file_and_line
 from torchwhy.wording import counted
 
-__all__ = ["at_stake", "failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "place_of", "told"]
+__all__ = ["at_stake", "failed_rules", "finding_lines", "hidden_findings", "listed", "muted_rules", "place", "place_of"]
 
 
 def failed_rules(rules: Rules) -> list[str]:
@@ -29,20 +29,20 @@ def muted_rules(rules: Rules) -> list[str]:
     return [f"Not asked: {', '.join(codes)}; {reason}." for reason, codes in reasons.items()]
 
 
-def told(findings: Findings, verbose: bool) -> list[FindingItem]:
+def listed(findings: Findings, verbose: bool) -> list[FindingItem]:
     """Return the findings of a view: without `verbose` not those that are only good to know."""
     return [item for item in findings.items if verbose or item.severity != "info"]
 
 
 def hidden_findings(findings: Findings, verbose: bool) -> str:
     """Return how many findings a view leaves out, in a sentence; "" for none."""
-    hidden = len(findings.items) - len(told(findings, verbose))
+    hidden = len(findings.items) - len(listed(findings, verbose))
     return f"{counted(hidden, 'informational finding is', 'informational findings are')} left out." if hidden else ""
 
 
 def at_stake(findings: Findings, verbose: bool) -> list[str]:
     """Return what the time at stake is, in a sentence; nothing where no finding of the view has one."""
-    shown = [item for item in told(findings, verbose) if item.time_us and item.severity != "info"]
+    shown = [item for item in listed(findings, verbose) if item.time_us and item.severity != "info"]
     overlap = "; findings overlap, so these times don't add up" if len(shown) > 1 else ""
     return [f"At stake is what the fix can save at most{overlap}."] if shown else []
 

@@ -30,20 +30,20 @@ from torchwhy.present.document import (
     is_shown,
 )
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import at_stake, failed_rules, muted_rules, place, told
+from torchwhy.present.phrases import at_stake, failed_rules, listed, muted_rules, place
 from torchwhy.present.style import Style
 from torchwhy.wording import counted, enumeration
 
 __all__ = ["SCREEN", "WITH_FIX", "render"]
 
 SCREEN: Final = 50
-"""Lines of an answer: findings are told in full as long as there is room for them, the first one always."""
+"""Lines of an answer: findings are shown in full while there is room, the first one always."""
 
 WITH_FIX: Final = 5
-"""Findings told with their fix, if not in full; of the others only the title."""
+"""Findings shown with their fix, if not in full; of the others only the title."""
 
 FEWEST: Final = 4
-"""Findings that are told before the first one's evidence is."""
+"""Findings that are shown before the first one's evidence is."""
 
 _EVIDENCE: Final = 3
 _FIX_LINES: Final = 2
@@ -219,7 +219,7 @@ def _findings(block: Findings, style: Style, verbose: bool, fits: Callable[[Sequ
     """Draw findings in as much detail as fits; with -v in full."""
     if block.brief:
         return _brief(block, style)
-    shown = told(block, verbose)
+    shown = listed(block, verbose)
     if not shown:
         return [_Part(style.wrap(style.plain(block.nothing))), *_left_out(block, 0, 0, 0, style, verbose)]
     title = _Part([style.paint(style.plain(block.title), "bold")])
@@ -275,7 +275,7 @@ def _finding(number: int, item: FindingItem, style: Style, verbose: bool, *, evi
     first, *rest = style.wrap(start + item.severity + (f": {', '.join(words)}" if words else ""), indent=4)
     painted = style.paint(item.severity, item.severity)
     lines += [first.replace(start + item.severity, start + painted, 1), *rest]
-    if verbose or item.severity != "low":  # what matters little is told in short
+    if verbose or item.severity != "low":  # what matters little is shown in short
         lines += _evidence(item, style, len(item.evidence) if verbose else evidence, verbose)
         lines += _labelled("Why", item.why, style) if item.why else []
     elif item.place:
@@ -323,7 +323,7 @@ def _seen(item: FindingItem, style: Style) -> list[str]:
 
 def _brief(block: Findings, style: Style) -> list[_Part]:
     """All of them in short."""
-    shown = told(block, verbose=False)
+    shown = listed(block, verbose=False)
     lines: list[str] = []
     for n, item in enumerate(shown[:WITH_FIX], 1):
         title = _short(n, item, False, style)

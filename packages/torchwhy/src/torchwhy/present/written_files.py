@@ -90,5 +90,5 @@ def _sentence(clocks: list[Clock]) -> str:
         )
     if alone:
         names = ranges([clock.rank for clock in alone])
-        text += f" Nothing tells how those of ranks {names} relate to the first rank's: they share no collectives."
+        text += f" It is unknown how those of ranks {names} relate to the first rank's: they share no collectives."
     return text

@@ -112,13 +112,13 @@ def later_windows(trace: Path) -> list[Path]:
 
 
 def named_rank(trace: Path) -> int | None:
-    """The rank that the name of a file, or else that of its folder, tells; or None."""
+    """The rank in the name of a file, or else in that of its folder; or None."""
     found = _RANK.search(trace.name) or _RANK.search(trace.parent.name)
     return int(found[1]) if found else None
 
 
 def _world_size(trace: Path) -> int | None:
-    """How many ranks the program had, as the head of its trace tells; None where that doesn't, or can't be read."""
+    """How many ranks the program had, from the head of its trace; None where that lacks it, or can't be read."""
     try:
         with Chunks(trace) as chunks:
             head = next(iter(chunks), b"").decode("utf-8", "replace")
@@ -158,7 +158,7 @@ def _windows(pattern: re.Pattern[str], files: Sequence[Path]) -> dict[str, dict[
 
 
 def _place(pattern: re.Pattern[str], path: Path) -> tuple[str, int] | None:
-    """The process and the number of the window that a name tells."""
+    """The process and the number of the window in a name."""
     name = pattern.fullmatch(path.name)
     return (name.groupdict().get("process", ""), int(name["window"] or 0)) if name else None
 

@@ -195,7 +195,7 @@ class Job:
     def compared(self) -> bool:
         """Whether half of the exposed communication, or more, is in collectives whose ranks are all there.
 
-        The rest can't be told into waiting and transfer.
+        The rest cannot be divided into waiting and transfer.
         """
         every = sum(int(s.exchanges.exposed.sum()) for s in self.summaries)
         return len(self) > 1 and 2 * int(self.matched.exposed[self.matched.complete].sum()) >= every
@@ -209,7 +209,7 @@ class Job:
         device = next((s.device for s in self.summaries if s.device), "CPU")
         ranks = counted(len(self), "rank")
         if not self.numbered:
-            ranks = f"{counted(len(self), 'trace')}, taken for ranks though nothing tells their numbers,"
+            ranks = f"{counted(len(self), 'trace')}, taken for ranks although they have no numbers,"
         return f"<{type(self).__name__} {self.folder}: {ranks} on {device}; .ranks, .collectives(), .stragglers()>"
 
     @cached_property
@@ -222,7 +222,7 @@ class Job:
 
 
 def _ranks(summaries: Sequence[Summary]) -> list[int] | None:
-    """The rank of each: as its trace tells, or as files are named where only that tells them apart; or None."""
+    """The rank of each: from its trace, or from the file's name where only that differs; or None."""
     named = [s.named for s in summaries if s.named is not None]
     if len(set(named)) == len(summaries) > len({s.rank for s in summaries}):
         return named

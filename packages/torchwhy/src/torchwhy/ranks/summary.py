@@ -61,8 +61,8 @@ class Summary:
 
     Attributes:
         file: path of the trace.
-        rank: as the trace tells, or None. named: as the name of the file or its folder tells, or None.
-        world_size, backend: as the trace tells.
+        rank: from the trace, or None. named: from the name of the file or its folder, or None.
+        world_size, backend: from the trace.
         on_gpu: whether it recorded work of a GPU.
         device: name of that, "" where there is none.
         events: in the file.

@@ -195,5 +195,5 @@ def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
     if computing >= 0.5:
         return Verdict(VerdictKind.COMPUTE, f"The {limit} are the limit: {numbers}.", ())
     waits = "its GPU waits for" if on_gpu else "it does the rest of the time"
-    hint = f"`torchwhy explain` on the trace of one rank tells what {waits}"
+    hint = f"`torchwhy explain` on the trace of one rank shows what {waits}"
     return Verdict(VerdictKind.UNKNOWN, f"Can't tell from the ranks together: {numbers}; {hint}.", ())

@@ -44,7 +44,7 @@ class Ratio:
 
     @property
     def said(self) -> str:
-        """The verdict in words, with the reason where there is none."""
+        """The verdict in words, or the reason why it is open."""
         if self.verdict != "undecided":
             return self.verdict
         if self.confidence < self.required:

@@ -52,7 +52,7 @@ def refuse_coroutine(result: object) -> None:
 
 
 def promised(result: object) -> Promise | None:
-    """Return what kind of unevaluated work an object is, or None if it is none, or that cannot be told.
+    """Return what kind of unevaluated work an object is, or None if it is evaluated, or that is unknown.
 
     >>> print(promised(x for x in [1]), promised(3), promised(abs), sep="; ")
     a generator that nobody consumed; None; a function that nobody called

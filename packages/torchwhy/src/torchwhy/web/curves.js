@@ -101,7 +101,7 @@ export function headingOfCurve(curve) {
 }
 
 /**
- * What a pointer over a curve tells, in lines.
+ * What a pointer over a curve shows, in lines.
  * @param {Counter} curve
  * @param {number} time
  */

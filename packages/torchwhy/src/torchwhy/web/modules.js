@@ -189,7 +189,7 @@ function finishModule(module) {
 }
 
 /**
- * Whether a timeline tells of modules at all.
+ * Whether a timeline has modules at all.
  * @param {Timeline} timeline
  */
 export function hasModules(timeline) {

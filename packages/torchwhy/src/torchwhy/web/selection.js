@@ -49,7 +49,7 @@ function hint() {
 }
 
 /**
- * What a pointer over an event tells, in lines.
+ * What a pointer over an event shows, in lines.
  * @param {import("./timeline.js").Timeline} timeline
  * @param {number} event
  */

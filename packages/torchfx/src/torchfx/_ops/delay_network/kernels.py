@@ -78,7 +78,7 @@ def network(
 ):  # fmt: skip
     """Run a signal through the network, in tiles of LINES lines by TIME samples.
 
-    A delay of d samples is given as 2 d + 1. Triton compiles a kernel of its own for a 1 and for multiples of 16.
+    A delay of d samples is given as 2 d + 1. Triton compiles a separate kernel for a 1 and for multiples of 16.
     """
     signal = tl.program_id(0).to(tl.int64)
     line, offset = tl.arange(0, LINES), tl.arange(0, TIME)

@@ -117,7 +117,7 @@ def _allpass_loop(x: Tensor, a: Tensor, state: Tensor, feedback: Tensor) -> tupl
 
 
 def _delayed(x: Tensor, delay: Tensor) -> Tensor:
-    """Return the end of a signal (..., n), delayed by a time of its own at each sample: float64 (..., time), >= 2.
+    """Return the end of a signal (..., n), delayed by another time at each sample: float64 (..., time), >= 2.
 
     Cubics whose slopes at a sample are half the difference of its neighbours have a steady first derivative: so has the
     result, by the delay.

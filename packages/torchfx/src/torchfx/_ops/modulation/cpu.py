@@ -76,7 +76,7 @@ def phaser_forward(
 
 
 def complete(settings: Tensor, names: Sequence[str]) -> Tensor:
-    """Return settings with a feedback of 0 where there is none."""
+    """Return settings; a missing feedback is 0."""
     lacking = len(names) - settings.shape[-1]
     return torch.nn.functional.pad(settings, (0, 1)) if lacking else settings
 

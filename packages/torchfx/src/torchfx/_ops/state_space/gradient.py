@@ -5,7 +5,7 @@ Backwards in time the gradients pass through the same system turned round, with 
     [l; grad_x] = M^T [l'; grad_y],    grad_M = [l'; grad_y] [s; x]^T
 
 A tangent is the system's own answer to that of the signal and the state. A change of M adds dM [s; x]: to the output,
-and to the next state, which is a signal of its own with an entrance of its own.
+and to the next state, which is a separate signal with its own entrance.
 
 The saturated loop has u = tanh(drive z) / drive with z = x - feedback y. A small change of u is slope * dz, with
 slope = 1 - tanh(drive z)^2, plus what drive itself changes. Solved for u, the small changes follow a linear system that

@@ -97,7 +97,7 @@ def turned(s, STATES: tl.constexpr):
 
 @triton.jit
 def maps_of(x, m, there, STATES: tl.constexpr, COMPANION: tl.constexpr):
-    """Return the maps of samples x whose coefficients lie at m; the identity where there is none."""
+    """Return the maps of samples x whose coefficients lie at m; the identity without coefficients."""
     ONE: tl.constexpr = STATES == 1
     if COMPANION:
         a11, b1 = -tl.load(m, mask=there, other=0.0).to(tl.float64), x

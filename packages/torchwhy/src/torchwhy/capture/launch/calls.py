@@ -21,7 +21,7 @@ class Calls:
     """Announces outermost calls until `remove`.
 
     Args:
-        called: is given a number that tells what was called from others, and a label.
+        called: is given a number that identifies what was called, and a label.
         ignore: whether to look away just now.
     """
 
@@ -98,7 +98,7 @@ class Calls:
         return lambda: setattr(owner, "__call__", original)
 
     def _announced(self, function: Any, label: str | None) -> Any:
-        """Wrap a function, or a module's `__call__` if it has no label of its own."""
+        """Wrap a function, or a module's `__call__` unless it has a label."""
         eval_frame: Any = sys.modules["torch._dynamo.eval_frame"]
 
         @functools.wraps(function)

@@ -90,7 +90,7 @@ class StepFinder:
             self._pending = True
 
     def data(self, key: int) -> None:
-        """A DataLoader is about to be asked for a batch; `key` tells data sets apart."""
+        """A DataLoader is about to be asked for a batch; `key` identifies the data set."""
         self._batches = True
         self._event(Source.DATA, key, "DataLoader")
 

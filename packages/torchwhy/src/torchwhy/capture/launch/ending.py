@@ -67,7 +67,7 @@ def run_to_end(program: Callable[[], None]) -> Ending:
 
 
 def wait_for_threads() -> None:
-    """Wait as python does at its end: executors are told first that nothing more comes, or their threads never end."""
+    """Wait as python does at its end: executors are shut down first, or their threads never end."""
     for tell in reversed(getattr(threading, "_threading_atexits", [])):
         tell()
     for thread in threading.enumerate():

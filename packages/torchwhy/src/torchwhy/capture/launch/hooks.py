@@ -121,7 +121,7 @@ def _has_optimizer() -> bool:
 
 
 def _watch_data(loads: Callable[[int], None]) -> tuple[list[int], Callable[[], None]]:
-    """Announce that batches are asked for, with a number that tells data sets apart.
+    """Announce that batches are asked for, with a number that identifies the data set.
 
     Return a list that is not empty while a batch is being made in this thread, and what undoes it.
     """

@@ -1,4 +1,4 @@
-"""Announces steps of optimizers, and tells one that takes another's place from one at its side."""
+"""Announces steps of optimizers, and distinguishes one that replaces another from one beside it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Optimizers:
     after the last step of another of its class takes that one's number; of several the one that stepped first.
 
     Args:
-        stepped: is given the number that tells optimizers apart, and the name of the class.
+        stepped: is given the number that identifies the optimizer, and the name of its class.
     """
 
     def __init__(self, stepped: Callable[[int, str], None]) -> None:

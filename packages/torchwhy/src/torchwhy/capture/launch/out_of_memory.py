@@ -1,4 +1,4 @@
-"""What is told of a program that runs out of memory: a snapshot of the GPU's allocator, or the request that failed."""
+"""What is written when a program runs out of memory: a snapshot of the GPU's allocator, or the request that failed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class OutOfMemoryWatch:
             self.notes = [f"{said}; torchwhy memory {shlex.quote(str(self.path))} shows who holds it"]
 
     def ended_by(self, error: BaseException) -> None:
-        """Note what an error tells of the host's memory, which has no allocator with a history."""
+        """Note what an error says about the host's memory, which has no allocator with a history."""
         found = _HOST.search(str(error))
         if isinstance(error, RuntimeError) and found:
             asked = f"{size_text(int(found[1]))} requested"
@@ -97,7 +97,7 @@ def _stack(traceback: TracebackType | None) -> list[str]:
 
 
 def _resident() -> str:
-    """The most memory that the process had, where the system tells."""
+    """The most memory that the process had, where the system reports it."""
     try:
         import resource
     except ImportError:  # Windows

@@ -51,7 +51,7 @@ class Settings:
     on_oom: bool = False
 
     def __post_init__(self) -> None:
-        """Check what has no class of its own.
+        """Check what has no class.
 
         Raises:
             ArgumentError: step_on is no source.

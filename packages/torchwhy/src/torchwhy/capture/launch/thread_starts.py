@@ -1,4 +1,4 @@
-"""Tells when the program starts threads of its own."""
+"""Reports when the program starts threads."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
 
 def _gained(trace: Trace, rows: Int32) -> float:
-    """The part of these products' time that good sizes could save: half of it where nothing tells."""
+    """The part of these products' time that good sizes could save: half of it where that is unknown."""
     judged = [group for group in trace.derived(roofline_groups) if group.ideal and np.isin(group.kernels, rows).any()]
     spent = sum(group.spent for group in judged)
     whole = max(int(trace.events.dur[rows].sum()), spent)

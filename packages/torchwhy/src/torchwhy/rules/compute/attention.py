@@ -150,7 +150,7 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     they know); on the CPU they take float32 as well, but no dropout.
     `with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION]):` warns with the reason.
 
-    Known problems: the trace holds no reason for the fall-back; what is said comes from shapes and types alone.
+    Known problems: the trace holds no reason for the fall-back: the cause is inferred from shapes and types.
     """
     rows = trace.events.of(ATTENTION_IN_PARTS)
     rows = rows[trace.in_steps(rows)]
@@ -276,7 +276,7 @@ def _inside(trace: Trace, rows: Int32) -> Flags:
 
 
 def _reasons(trace: Trace, rows: Int32) -> list[str]:
-    """What of the inputs keeps the fused kernels away, as far as shapes and types tell."""
+    """Which shapes or types of the inputs rule out the fused kernels."""
     row = int(rows[0])
     kinds, sizes = dtypes(trace, row)[:3], shapes(trace, row)
     found = []

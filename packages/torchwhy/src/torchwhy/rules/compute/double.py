@@ -44,7 +44,7 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
     time, or more where the device's data sheet has float32 (of products TF32, or half precision where most of the other
     products have it) more than twice as fast.
 
-    Fix: pass float32. Usual sources are NumPy arrays, which are float64 unless told otherwise, and filter coefficients.
+    Fix: pass float32. Usual sources are NumPy arrays, which are float64 by default, and filter coefficients.
 
     Known problems: some programs need double precision. Without recorded shapes the CPU's operators are not judged; of
     kernels only those whose names tell the type.

@@ -22,7 +22,7 @@ __all__ = ["about_kernels", "caveat", "matters", "shown", "with_calls"]
 
 
 def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:
-    """Whether device time is enough of the window to speak of: of a device that waits nearly always nothing is."""
+    """Whether device time is enough of the window to matter: that of a device that waits nearly always is not."""
     return time_us > 0 and time_us >= share * trace.window.us
 
 
@@ -45,7 +45,7 @@ def about_kernels(
     most: str = "high",
     least: float = 0.01,
 ) -> Iterator[Finding]:
-    """The finding that kernels could be shorter, unless their time is too little of the window to speak of.
+    """The finding that kernels could be shorter, unless their time is too little of the window to matter.
 
     Args:
         trace, rows: the kernels.
@@ -53,7 +53,7 @@ def about_kernels(
         part: the fraction of their time that the fix removes.
         calls: the fraction of the operators that launch them that it removes. A rule that gives it frees "all": both
             the host's and the device's time.
-        least: the share of the window to speak of.
+        least: the share of the window that matters.
     """
     when = trace.when(rows)
     time_us = part * when.total / 1000

@@ -40,7 +40,7 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Fix: `model.to(memory_format=torch.channels_last)` and the inputs likewise, once.
 
-    Known problems: libraries convert inside fused kernels as well, which no name tells.
+    Known problems: libraries convert inside fused kernels as well, whose names do not show it.
     """
     kernels = trace.derived(kernels_of)
     chosen = kernels.that(lambda name: name.operation == "layout" and name.library != "PyTorch")

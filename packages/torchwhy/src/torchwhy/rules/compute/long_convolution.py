@@ -23,7 +23,7 @@ SLOWER: Final = 10.0
 """An FFT computes so many times fewer operations per second than a convolution, whose data stay in the caches."""
 
 AHEAD: Final = 10
-"""Among so many operators after a convolution one reads its result, and tells its length."""
+"""Among so many operators after a convolution one reads its result, and shows its length."""
 
 
 @rule("D24", "long-convolution", source="operations by shapes: K per sample against log2 of the length", frees="device")

@@ -37,7 +37,7 @@ def repeated_cast(trace: Trace, *, share: float = 0.02, steps: int = 3, calls: i
     next linear layer, convolution or look-up in a table takes as its weight: its shape and another type. The same in
     three steps or more, of a trace without steps 20 times; in 2% of the window. Needs recorded shapes.
 
-    Costs: each reads and writes the whole weight. At stake is the casts' own time, as far as nothing hides it.
+    Costs: each reads and writes the whole weight. At stake is the part of the casts' own time that nothing hides.
 
     Fix: cast once, before the loop, and keep the result.
 

@@ -83,7 +83,7 @@ def _work(trace: Trace, row: int) -> float:
     kinds = {kind for kind in dtypes(trace, row) if kind}
     if len(kinds) != 1 or not kinds & {"float16", "bfloat16"}:
         return 0.0
-    if operation_of(trace.name(row)) == "convolution":  # what carries one out has names of its own
+    if operation_of(trace.name(row)) == "convolution":  # its implementations have other names
         row = next((above for above in (row, *trace.calls.ancestors(row)) if CONVOLVING.names(trace.name(above))), row)
     needed = flops_of(trace.name(row), shapes(trace, row), convolution_output(trace, row), 2, values(trace, row))
     if needed is None or needed[0] < _LEAST_WORK or needed[0] < _LEAST_PER_BYTE * needed[1] * WIDTH[kinds.pop()]:

@@ -39,7 +39,7 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
 
     Fix: where memory allows it, checkpoint fewer layers, or only what is cheap to compute (selective checkpointing).
 
-    Known problems: without stacks, non-reentrant checkpointing has no name of its own in a trace.
+    Known problems: without stacks, non-reentrant checkpointing has no name in a trace.
     """
     kernels = trace.derived(kernels_of)
     launch = trace.links.maker_of(kernels.rows)

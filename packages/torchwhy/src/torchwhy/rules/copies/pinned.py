@@ -47,7 +47,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     Sees: copies named `Pageable` that take 1% of the window while nothing else runs on the device, or that move a
     megabyte in every step. Scalars read back are left out.
 
-    Costs: the driver copies through a pinned buffer of its own, at a fraction of the bus's speed, and the call returns
+    Costs: the driver copies through its own pinned buffer, at a fraction of the bus's speed, and the call returns
     only when the data has left, however it was asked for (`non_blocking` has no effect). At stake is what the window
     would be shorter if the copies had the speed of the bus and the host didn't wait for them.
 
@@ -112,7 +112,7 @@ def low_bandwidth(
     Sees: copies of a megabyte or more whose bytes over time stay below 8 GB/s (PCIe 3) or 18 GB/s (PCIe 4 and later).
     Copies known to be pageable belong to pageable-copy; where the file doesn't tell the memory, the cause says so.
 
-    Costs: the difference to what the bus can do, as far as nothing else ran meanwhile.
+    Costs: the time beyond what the bus needs, where nothing else ran meanwhile.
 
     Fix: fewer and larger copies from pinned memory; look for other traffic on the bus, a slot with fewer lanes
     (`nvidia-smi -q`, "Link Width"), or memory of the other processor socket.

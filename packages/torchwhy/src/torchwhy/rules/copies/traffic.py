@@ -89,8 +89,8 @@ def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.0
 
     Fix: do on the device what happens in between; look for `.cpu()`, `.numpy()` or `.tolist()` and a `.to(device)`.
 
-    Known problems: tensors are told apart by size alone: an input and an output of equal size in one step can look like
-    a round trip.
+    Known problems: only sizes distinguish tensors: an input and an output of equal size in one step can look like a
+    round trip.
     """
     copies = trace.derived(transfers)
     chosen = copies.way("HtoD", "DtoH") & (copies.bytes >= SMALL) & (copies.launch >= 0)

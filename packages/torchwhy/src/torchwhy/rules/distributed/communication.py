@@ -26,7 +26,7 @@ from torchwhy.wording import percent, size_text
 __all__ = ["exposed_comm", "small_collectives"]
 
 BUCKET: Final = 25e6
-"""Bytes; what DDP exchanges at once unless told otherwise."""
+"""Bytes; what DDP exchanges at once by default."""
 
 _POINT_TO_POINT = frozenset({"barrier", "send", "recv", "send_recv"})
 

@@ -24,7 +24,7 @@ def rank_set(job: Job) -> Iterator[Finding]:
     Sees: ranks missing or there twice, traces that disagree on the number of ranks, on the steps they recorded, on the
     backend or on the device; files that can't be read.
 
-    Costs: who waits for whom can be told only among ranks of one run, in the steps all of them recorded.
+    Costs: who waits for whom is known only among ranks of one run, in the steps all of them recorded.
 
     Fix: keep one folder per run, and let all ranks record the same steps.
 

@@ -55,8 +55,8 @@ def overhead_bound(
     recorded launches: `torch.compile(mode="reduce-overhead")` or CUDA graphs.
 
     Known problems: recording itself costs the host some microseconds per operator, so a program near the limit may
-    keep its device busy when nobody records. Gaps of several devices are seen together: one idle device beside a busy
-    one is not.
+    keep its device busy when unrecorded. Gaps of several devices are seen together, so an idle
+    device beside a busy one is missed.
     """
     found = trace.derived(launching)
     window = found.window

@@ -101,7 +101,7 @@ class Cold:
 
 
 def has_cold_first_step(trace: Trace) -> bool:
-    """Whether the first step is slower than the others, so that first-step-cold speaks of what is slow in it."""
+    """Whether the first step is slower than the others, so that first-step-cold reports what is slow in it."""
     return _cold_step(trace) is not None
 
 

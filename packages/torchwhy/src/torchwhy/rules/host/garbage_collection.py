@@ -34,7 +34,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     Fix: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` where nobody waits; no
     `gc.collect()` per step.
 
-    Known problems: without Python stacks nothing tells a call of `gc.collect()` from a collection Python makes by
+    Known problems: without Python stacks a call of `gc.collect()` looks like a collection Python makes by
     itself; one long pause in every step is taken for a call.
     """
     events = trace.events
@@ -55,7 +55,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
         cause, fix = "The program calls gc.collect().", "Take gc.collect() out of the step; collect once per epoch."
     elif regular:
         cause = "One long collection in every step: the program probably calls gc.collect() in its loop."
-        fix = "Take gc.collect() out of the step. If there is none: gc.freeze() after set-up, gc.disable() in the loop."
+        fix = "Take gc.collect() out of the step. Without it: gc.freeze() after set-up, gc.disable() in the loop."
     else:
         cause = "Python's cyclic collector runs when enough objects were made."
         fix = "gc.freeze() after set-up, gc.disable() in the loop, gc.collect() once per epoch."

@@ -127,7 +127,7 @@ def _in_between(trace: Trace, usual: Typical, share: float, outer: Int32) -> Fin
 def _in_stretches(
     trace: Trace, usual: Typical, share: float, long_: Intervals, once: Intervals, back: Recurring
 ) -> Finding:
-    """The finding where the program does something else for long, again and again; what it does `once` is told."""
+    """The finding where the program does something else for long, again and again; what it does `once` is added."""
     longest = int(np.argmax(long_.lengths))
     rows, times = host_during(trace, int(long_.starts[longest]), int(long_.ends[longest]))
     frames = evidence(trace, rows, times=times, note="during the longest stretch") if trace.has_stacks else ()

@@ -59,7 +59,7 @@ CALLS: Final[dict[str, tuple[Meaning, str, str]]] = {
         "Leave torch.cuda.synchronize() to measurements (torch.cuda.Event times without it); streams keep order.",
     ),
 }
-"""The same by the waiting call, where no operator around it tells."""
+"""The same by the waiting call, where no operator is around it."""
 
 _ENOUGH: Final = 5000
 """So many of the heaviest waits are looked at."""

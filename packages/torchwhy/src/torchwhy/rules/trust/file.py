@@ -1,4 +1,4 @@
-"""The file itself: damaged and read nevertheless, or too large for what it tells."""
+"""The file itself: damaged and read nevertheless, or too large for what it says."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
 
 @rule("A17", "huge-trace", source="kineto issues 595 and 805", frees="nothing")
 def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_000) -> Iterator[Finding]:
-    """The trace is too large for what it tells.
+    """The trace is too large for what it says.
 
     Sees: more than 500 MB of JSON, or more than 2 million events.
 

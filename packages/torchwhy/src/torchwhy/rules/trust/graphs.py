@@ -34,7 +34,7 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
     recorded, more than 5% of the window in which the next work is a queued graph's and the device nevertheless shows
     nothing.
 
-    Costs: what looks idle may have been busy, so rules that speak of idle time are muted.
+    Costs: what looks idle may have been busy, so rules about idle time are muted.
 
     Fix: a newer driver and PyTorch, which trace each node of a graph; before that, call
     `torch.profiler._utils._init_for_cuda_graphs()` before the graph is captured; or profile without graphs. Where the

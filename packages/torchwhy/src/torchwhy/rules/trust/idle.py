@@ -60,7 +60,7 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     rows, times = (
         host_during(trace, int(host.starts[0]), int(host.ends[0])) if len(host) else (np.empty(0, np.int32), None)
     )
-    cause = _cause(host, queued, told=len(rows) > 0)
+    cause = _cause(host, queued, recorded=len(rows) > 0)
     yield Finding(
         title=f"One gap of {duration_ns(when.total)}{place} takes {percent(part)} of "
         f"{time_of(trace, window)}{elsewhere}",
@@ -78,12 +78,12 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     )
 
 
-def _cause(host: Intervals, queued: Intervals, *, told: bool) -> str:
+def _cause(host: Intervals, queued: Intervals, *, recorded: bool) -> str:
     """Whose gap it is: the host's until the next launch returned, and the device's from then on.
 
     Args:
         host, queued: those two parts of it.
-        told: whether anything was recorded on the host meanwhile.
+        recorded: whether anything was recorded on the host meanwhile.
     """
     device = (
         f"The next kernel was launched {duration_ns(queued.total)} before it began: the device was probably still busy "
@@ -92,7 +92,7 @@ def _cause(host: Intervals, queued: Intervals, *, told: bool) -> str:
     if queued.total * 2 > host.total + queued.total:
         return f"{device}."
     more = f" {device}." if len(queued) else ""
-    did = "The evidence shows what it did." if told else "Nothing in the file tells what it did."
+    did = "The evidence shows what it did." if recorded else "The file does not show what it did."
     return (
         "The host did not launch anything meanwhile: set-up, loading, a first call and compilation look like this. "
         f"{did}{more}"

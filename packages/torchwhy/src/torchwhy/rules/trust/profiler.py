@@ -119,7 +119,7 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 
     Fix: none; it isn't counted as the program's, but for gaps in the device's work during it.
 
-    Known problems: without Python stacks a program that ends with `torch.cuda.synchronize()` of its own looks the same.
+    Known problems: without Python stacks a program that calls `torch.cuda.synchronize()` at its end looks the same.
     """
     row = trace.derived(closing_wait)
     if row < 0 or trace.events.dur[row] < share * (trace.window.end - trace.window.start):

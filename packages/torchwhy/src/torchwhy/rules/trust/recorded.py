@@ -112,7 +112,7 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
     Sees: no work, call, operator, collective or memory of a device. Where the file lists the machine's devices
     and there is none, the program ran on the processor.
 
-    Costs: nothing by itself. It tells which rules have nothing to look at.
+    Costs: nothing by itself. It says which rules have nothing to look at.
 
     Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it, or the GPU's
     activity was not recorded.
@@ -160,7 +160,7 @@ def operators_missing(trace: Trace) -> Iterator[Finding]:
     muted.
 
     Fix: record with `ProfilerActivity.CPU`. With a file that was filtered, use the original: autograd runs the backward
-    pass of a device in a thread of its own.
+    pass of a device in a separate thread.
 
     Known problems: a program that computes its gradients by hand in a function called "backward", without PyTorch's
     operators, looks the same.
@@ -241,7 +241,7 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
 
     Sees: kernels, copies and fills whose launch is not in the trace, more than 1% of the device's work. Launched before
     the recording is what ran before the first recorded call, or has a lower id than every recorded one. Where calls and
-    work carry no correlation ids, the operators' `External id` ties them, which is said.
+    work carry no correlation ids, the operators' `External id` ties them, and the finding says so.
 
     Costs: nothing. They count as busy time, but belong to no step of this trace, and tools that leave them out report
     another idle time.

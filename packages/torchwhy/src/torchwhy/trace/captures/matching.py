@@ -186,7 +186,7 @@ class _Search:
 def _by_name(replays: Replays, recorded: Recorded, span: slice, places: Int64) -> Int64 | None:
     """Pair the work of a graph that ran on several streams with launches, name by name.
 
-    Streams keep the order of a graph, but nothing tells which of two equal kernels on different streams was captured
+    Streams keep the order of a graph, but it is unknown which of two equal kernels on different streams was captured
     first: they are paired only if it makes no difference.
     """
     symbol, stream = replays.symbol[span], replays.stream[span]

@@ -258,8 +258,8 @@ def _where_of(trace: Trace, row: int) -> object:
 def recorded_launches(trace: Trace, symbols: Symbols) -> list[tuple[Int32, Int64, Int64, Int64, bool]]:
     """The launches of one recording: rows, symbols, grids and blocks, stretch by stretch, and whether it is a capture.
 
-    A launch in a capture runs nothing: what it launches is told by its own arguments, which HIP records. Of another
-    one the work tells it.
+    A launch in a capture runs nothing: its own arguments say what it launches, which HIP records. Of another
+    one the work shows it.
     """
     return [*_captured(trace, symbols), *_eager(trace, symbols)]
 

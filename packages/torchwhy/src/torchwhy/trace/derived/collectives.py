@@ -143,7 +143,7 @@ def collective_times(trace: Trace, found: Sequence[Collective]) -> Intervals:
 
 
 def waiting_at_least(found: Sequence[Collective]) -> Int64:
-    """How long each collective waited for other ranks at least, nanoseconds, as far as one rank's trace tells.
+    """How long each collective waited for other ranks at least, nanoseconds, by one rank's trace alone.
 
     It needs no longer for its data than the quickest of its kind and group that carried as much or more. Three of a
     kind are needed, with known sizes; 0 for the others.

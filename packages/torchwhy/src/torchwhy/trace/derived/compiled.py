@@ -209,7 +209,7 @@ class Compiled:
         return self._events.times_of(rows)
 
     def _announced(self, rows: Int32) -> list[tuple[int, int] | None]:
-        """The K/M that an annotation within each compilation tells (`dynamo_data: compile_id=0/1`)."""
+        """The K/M in an annotation within each compilation (`dynamo_data: compile_id=0/1`)."""
         events = self._events
         notes = events.of(COMPILE_ID)
         i = np.searchsorted(events.ts[notes], events.ts[rows])

@@ -15,7 +15,7 @@ __all__ = ["convolution_output"]
 
 
 def convolution_output(trace: Trace, row: int) -> Shape:
-    """The shape of what a convolution made, or () where nothing in the trace tells.
+    """The shape of what a convolution made, or () where the trace does not show it.
 
     By its stride, padding and dilation, where `Concrete Inputs` were recorded. Else by the gradient its backward pass
     is given; by the addition of its bias; or by a normalisation or activation that follows the convolution on its

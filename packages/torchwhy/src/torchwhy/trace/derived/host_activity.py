@@ -54,7 +54,7 @@ def compiling(trace: Trace) -> Intervals:
 
 
 def batch_waits(trace: Trace) -> Intervals:
-    """When the program got its next batch, as far as an annotation tells; the start of a loader's workers included."""
+    """When the program got its next batch, by annotations; the start of a loader's workers included."""
     rows = trace.events.of(NEXT_BATCH)
     return trace.events.times_of(rows) | trace.derived(worker_starts)
 

@@ -38,7 +38,7 @@ class KernelNames:
     which: Int64
 
     def that(self, accept: Callable[[KernelName], bool]) -> Flags:
-        """Which of them have a name that tells something."""
+        """Which of them have a name that means something."""
         chosen = np.array([accept(name) for name in self.names], np.bool_)
         found: Flags = chosen[self.which] if len(self.names) else np.zeros(0, np.bool_)
         return found
@@ -88,7 +88,7 @@ class Kernels:
     Attributes:
         rows: by start.
         spent: nanoseconds of each within the window.
-        names: what each distinct name tells.
+        names: what each distinct name means.
         which: index into `names` per row.
         operator: the innermost operator that launched each, or -1.
     """
@@ -105,7 +105,7 @@ class Kernels:
         return int(self.spent.sum())
 
     def that(self, accept: Callable[[KernelName], bool]) -> Flags:
-        """Which of them have a name that tells something."""
+        """Which of them have a name that means something."""
         chosen = np.array([accept(name) for name in self.names], np.bool_)
         found: Flags = chosen[self.which] if len(self.names) else np.zeros(0, np.bool_)
         return found

@@ -73,7 +73,7 @@ class Memory:
         return int(self.reserved[int(self.allocated.argmax())]) if len(self.rows) else 0
 
     def at(self, times: npt.ArrayLike) -> Int64:
-        """Bytes that tensors occupied at moments; before the first event what it tells of the time before it."""
+        """Bytes that tensors occupied at moments; before the first event what it says of the time before it."""
         if not len(self.rows):
             return np.zeros(len(np.atleast_1d(np.asarray(times))), np.int64)
         i = np.searchsorted(self.times, np.atleast_1d(np.asarray(times, np.int64)), "right") - 1
@@ -94,7 +94,7 @@ class Memory:
 def memory_of(trace: Trace) -> tuple[Memory, ...]:
     """Return the memory of each device that has events, the host first; `trace.derived(memory_of)` computes it once.
 
-    The host allocates and releases in the order of its clock; what a device's memory held is therefore told by the
+    The host allocates and releases in the order of its clock; what a device's memory held is therefore given by the
     host's time too.
     """
     events = trace.events

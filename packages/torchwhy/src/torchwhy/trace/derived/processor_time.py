@@ -32,7 +32,7 @@ class ProcessorTime(NamedTuple):
 
 
 def processor_time(trace: Trace) -> ProcessorTime | None:
-    """Return what the file tells; None for other recordings, and where the thread never waited."""
+    """Return what the file says; None for other recordings, and where the thread never waited."""
     written = trace.info.top.get(_NOTED)
     noted = written if isinstance(written, dict) else {}
     wall, waited, load = (noted.get(name) for name in ("wall_us", "waited_us", "load"))

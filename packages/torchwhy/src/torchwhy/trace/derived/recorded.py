@@ -113,7 +113,7 @@ def _signs_of_a_device(trace: Trace) -> tuple[str, Int32]:
 def _unseen_backward(trace: Trace) -> Intervals:
     """When the loop's thread waited for a backward pass of which no operator was recorded.
 
-    On a device the engine runs it in a thread of its own, which some files lack.
+    On a device the engine runs it in a separate thread, which some files lack.
     """
     events = trace.events
     if not len(events.rows(Kind.OPERATOR)) or events.any_of(AUTOGRAD_NODE | BACKWARD):

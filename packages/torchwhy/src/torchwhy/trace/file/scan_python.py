@@ -83,7 +83,7 @@ class _Scan:
         self.run()
 
     def run(self) -> None:
-        """Read as far as the data go."""
+        """Read until the data end."""
         parser = self.parser
         while self.step is not None:
             parser.show(self.data, min(len(self.data), self.place + self.limits.element))

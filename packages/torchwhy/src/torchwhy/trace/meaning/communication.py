@@ -90,7 +90,7 @@ PERHAPS_WITHIN_A_CALL: Final = Meaning(
 """Names that mean an exchange only where an operator that exchanges data launches the kernel."""
 
 DEFAULT_KERNEL: Final = Meaning(r"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", Kind.KERNEL)
-"""NCCL before 2.19 runs whatever it has no kernel of its own for in this one, so its name tells nothing."""
+"""NCCL before 2.19 runs everything without a special kernel in this one, so its name says nothing."""
 
 DISTRIBUTED_DATA_PARALLEL: Final = Meaning(r"DistributedDataParallel\.forward", *CALLED)
 FULLY_SHARDED: Final = Meaning(r"FullyShardedDataParallel|FSDP::", *CALLED)

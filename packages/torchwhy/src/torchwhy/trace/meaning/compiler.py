@@ -146,7 +146,7 @@ def cached_graph(key: str) -> str:
 
 
 def stage_name(name: str) -> str:
-    """A stage's name without what tells that Dynamo timed it: many stages are announced with and without that.
+    """A stage's name without the mark that Dynamo timed it: many stages are announced with and without that.
 
     >>> stage_name("bytecode_tracing (dynamo_timed)"), stage_name("dynamo")
     ('bytecode_tracing', 'dynamo')

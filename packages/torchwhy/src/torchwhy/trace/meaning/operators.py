@@ -134,7 +134,7 @@ ONCE_A_STEP: Final = (
 )
 """What a program does once a step rather than once a layer.
 
-A lookup of compiled code (`TorchDynamo Cache Lookup`) is none: each graph break adds one.
+A lookup of compiled code (`TorchDynamo Cache Lookup`) does not count: each graph break adds one.
 """
 
 LOCAL_SCALAR: Final = _aten(("_local_scalar_dense",))
@@ -183,7 +183,7 @@ DISPATCHED_COPY: Final = INTO | _aten(("_to_copy", "clone"))
 """Operators that copy, as a dispatch mode sees them."""
 
 BLOCKING_COPY: Final = _aten(("_to_copy", "copy_"))
-"""Copies that wait unless they are told not to, with `non_blocking`."""
+"""Copies that wait unless `non_blocking` is set."""
 
 UNSAFE_VIEW: Final = _aten(("_unsafe_view",))
 """The result shares its argument's storage although the schema hides it."""

@@ -76,7 +76,7 @@ WAIT_FOR_DEVICE: Final = SYNCHRONIZE | BLOCKING_COPY
 """Every call in which the host waits for a device. `derived/waits` adds copies that turned out to block."""
 
 STREAM_WAIT: Final = Meaning(r"(cuda|hip|cu)StreamWaitEvent", _R)
-"""A stream is told to wait for another; the host continues."""
+"""A stream has to wait for another; the host continues."""
 
 MEMORY_CALL: Final = Meaning(
     r"(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree|HostRegister)|cuMem(Alloc|Free|Create|Map|Unmap|Release"

@@ -16,7 +16,7 @@ class Vocabulary:
         operators: the namespace of its operators, which do heavy arithmetic on their first argument.
         folder: of its Python files. Their frames are not the program's own code.
         kernels: patterns of its kernels' names, each with the operation: a key of `operations`, or a common one.
-        operations: operations of its own, described in a few words.
+        operations: its operations, described in a few words.
         in_a_loop: what to do about many calls of one of its operators in a row.
     """
 

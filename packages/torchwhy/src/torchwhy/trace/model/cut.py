@@ -1,4 +1,4 @@
-"""A part of a trace file as a file of its own, for viewers: its events as they stand there."""
+"""A part of a trace file as a separate file, for viewers: its events as they stand there."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cut(
     steps: str | int | Iterable[int] | None = None,
     categories: Iterable[str] | None = None,
 ) -> Cut:
-    """Write a part of a trace as a Chrome trace of its own.
+    """Write a part of a trace as a Chrome trace.
 
         profiler.cut("trace.json.gz", "small.json.gz", steps="5-7")
 

@@ -42,7 +42,7 @@ class Damage:
     negative: int = 0
     absurd: int = 0
     zero: int = 0
-    """GPU work without a time of its own: said to take nothing at 0, or to begin at 0 while all else is far off."""
+    """GPU work without a time: said to take nothing at 0, or to begin at 0 while all else is far off."""
 
     @property
     def total(self) -> int:

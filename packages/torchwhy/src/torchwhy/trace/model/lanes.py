@@ -18,9 +18,9 @@ class Lane:
     pid: str
     tid: str
     label: str
-    """The thread's name where the file tells it, such as "thread 123 (python)" or "stream 7"."""
+    """The thread's name where the file has it, such as "thread 123 (python)" or "stream 7"."""
     process: str = ""
-    """The process's name where the file tells it, such as "python", or "rank 1 python" where ranks were merged."""
+    """The process's name where the file has it, such as "python", or "rank 1 python" where ranks were merged."""
 
 
 def lanes_of(columns: Columns) -> tuple[Int32, list[Lane]]:

@@ -38,7 +38,7 @@ class Links:
         work: rows of kernels, copies and fills, by start.
         launch: for each of `work` the row of the call that put it there, or -1.
         inferred: for each of `work` whether its launch was found by `External id`.
-        maker: for each of `work` the call that tells which operator it belongs to: its launch, or the recorded launch
+        maker: for each of `work` the call that shows which operator it belongs to: its launch, or the recorded launch
             of the same work where a graph was replayed (`Captured`); or -1.
     """
 
@@ -64,7 +64,7 @@ class Links:
         return found
 
     def maker_of(self, rows: Int32) -> Int32:
-        """The call that tells which operator each row of device work belongs to, or -1; see `maker`."""
+        """The call that shows which operator each row of device work belongs to, or -1; see `maker`."""
         found, captured = self.of(rows), self._events.captured
         if captured is None or not len(captured.work):
             return found

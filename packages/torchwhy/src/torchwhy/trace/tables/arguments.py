@@ -19,7 +19,7 @@ def arguments(trace: Trace, rows: Iterable[int]) -> list[dict[str, Any]]:
     """Return everything `args` has of some events.
 
     A loaded trace keeps only the arguments that rules and queries use (and those named by `load(columns=...)`); this
-    reads the file again, as far as needed.
+    reads the needed part of the file again.
 
     Args:
         rows: events, in any order.

@@ -33,7 +33,7 @@ def ops(trace: Trace, *, by_shape: bool = False, by_stack: int = 0) -> Table:
         `host_self_us`, without; `device_total_us` and `device_self_us`: durations of the kernels, copies and fills
         launched in them at any depth, and by themselves; `mean_us` per call on the host; shares of all time in
         operators (`host_self_share`, `host_total_share`) and of all device work (`device_self_share`). Device work that
-        no operator launched has a row of its own, "(no operator)".
+        no operator launched has the row "(no operator)".
         Where memory was recorded: bytes allocated less bytes released, in the calls (`host_bytes`, `device_bytes`) and
         in them but not in operators they called (`host_self_bytes`, `device_self_bytes`).
 

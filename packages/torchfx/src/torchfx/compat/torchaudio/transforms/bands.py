@@ -313,7 +313,7 @@ class FrequencyMasking(nn.Module):
 
     Args:
         freq_mask_param: widest band, bins; shorter ones are equally likely.
-        iid_masks: whether each example and channel has a band of its own.
+        iid_masks: whether each example and channel has its own band.
     """
 
     def __init__(self, freq_mask_param: int, iid_masks: bool = False) -> None:
@@ -333,7 +333,7 @@ class TimeMasking(nn.Module):
 
     Args:
         time_mask_param: longest stretch, frames; shorter ones are equally likely.
-        iid_masks: whether each example and channel has a stretch of its own.
+        iid_masks: whether each example and channel has its own stretch.
         p: at most this part of all frames.
     """
 

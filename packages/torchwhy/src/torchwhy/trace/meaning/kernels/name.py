@@ -1,4 +1,4 @@
-"""What a kernel's name tells, and the pieces of names that several libraries share."""
+"""What a kernel's name means, and the pieces of names that several libraries share."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class KernelName:
     """A kernel's name, read.
 
     Attributes:
-        short: at most 60 characters; tells one kernel of a program from another where its name does.
+        short: at most 60 characters; distinguishes kernels of a program where their names do.
         library: "cuBLAS", "CUTLASS", "cuDNN", "PyTorch", "Triton", "NCCL", "hipBLASLt", ...; "" if unknown.
         operation: a key of `OPERATIONS`.
         tile: of the output that one block computes, such as "128x64x32"; "" where the name doesn't tell.
@@ -144,7 +144,7 @@ class KernelName:
 
     @property
     def known(self) -> bool:
-        """Whether the name told what the kernel computes."""
+        """Whether the name says what the kernel computes."""
         return self.operation != "other"
 
 
