@@ -67,6 +67,11 @@ def test_copies_under_kernels_are_not_counted():
     assert only("pageable-copy", story).time_us == pytest.approx(4 * 20)
 
 
+def test_a_full_allocator_is_told_by_what_it_has_reserved():
+    story = memory.steps(2**30, back=2**30, start=20 * 2**30, reserved=79 * 2**30)
+    assert only("peak-memory", story).title.endswith("99% of its memory reserved (84.8 GB of 85.9 GB)")
+
+
 def test_pinning_is_advised_where_the_program_needs_it():
     assert "pin_memory=True" in only("pageable-copy", copies.batches_from_pageable_memory()).fix
     fetched = copies.copying("DtoH (Device -> Pageable)", 2_000_000, 200)
