@@ -74,7 +74,7 @@ def test_a_full_allocator_is_told_by_what_it_has_reserved():
 
 def test_pinning_is_advised_where_the_program_needs_it():
     assert "pin_memory=True" in only("pageable-copy", copies.batches_from_pageable_memory()).fix
-    fetched = copies.copying("DtoH (Device -> Pageable)", 2_000_000, 200)
+    fetched = copies.few_outputs_go_to_pageable_memory()
     assert "DataLoader" not in only("pageable-copy", fetched).fix
 
 
@@ -140,7 +140,8 @@ def test_intels_names_of_copies(name, pageable):
     """M is memory the driver doesn't know; H it has allocated itself."""
     story = copies.copying(name, 2_000_000, 200)
     assert len(list(find_rule("pageable-copy").check(story.trace()))) == pageable
-    assert only("transfer-share", story).time_us == pytest.approx(4 * (250 - 68))
+    others = [one.time_us for one in find_rule("transfer-share").check(story.trace())]
+    assert others == ([] if pageable else [pytest.approx(4 * (250 - 68))])
 
 
 def test_only_kernels_with_a_share_of_their_own_count_as_small():
