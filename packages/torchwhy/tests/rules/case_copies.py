@@ -83,6 +83,15 @@ def few_outputs_go_to_pageable_memory():
     return copying("DtoH (Device -> Pageable)", 1_000_000, 30)
 
 
+@silent("pageable-copy", "transfer-share")
+def what_ran_beside_the_copies_was_lost():
+    story = copying("HtoD (Pageable -> Device)", 2_000_000, 200)
+    for at in range(0, 4000, 1000):
+        for k in range(3):
+            story.call("cudaLaunchKernel", at + 20 + 10 * k)
+    return story
+
+
 def waited_for(launch, kind, after=False):
     def body(story, at):
         story.op("aten::copy_", at + 10, 200)

@@ -37,7 +37,7 @@ PINNED_RATE: Final = {3: 12.0, 4: 25.0, 5: 50.0}
     "C1",
     "pageable-copy",
     source="`Pageable` in the copy's name, as in Nsight Systems' rule on asynchronous copies; 1% of the window",
-    needs={"gpu"},
+    needs={"gpu", "idle"},
     frees="all",
 )
 def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 1e6) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ DIRECTIONS = {"HtoD": "from host to device", "DtoH": "from device to host", "Pto
     "C5",
     "transfer-share",
     source="5% per direction, or 10 transfers per step, as in TraceLens",
-    needs={"gpu"},
+    needs={"gpu", "idle"},
     frees="exposed",
 )
 def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -> Iterator[Finding]:
