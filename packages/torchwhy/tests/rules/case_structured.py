@@ -1,7 +1,8 @@
-"""Work on dense tensors whose structure the operators before it show: diagonals, products of lines, chosen experts."""
+"""Work on tensors whose contents the operators before show: diagonals, products of lines, chosen experts, casts."""
 
 from tests.rules.case_algebra import layers
 from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 CHOL = "aten::linalg_cholesky"
 SQUARE, SQUARES = [64, 64], [8, 64, 64]
@@ -187,3 +188,43 @@ def the_choice_was_not_recorded():
         ("aten::topk", 50, [[512, 8], [], [], [], []]),
         *[("aten::linear", 100, [[512, 32], [32, 32], [32]])] * 16,
     )
+
+
+def casts(wide="float", narrow="c10::BFloat16", between=(), back=(512, 64), by_layer=True):
+    """Activations cast to a wide type, and the next layer, which casts them to a narrow one as autocast does."""
+    story, shape = Story(gpu=None), [512, 64]
+    for at in story.steps(3, 2000):
+        story.op("aten::to", at + 10, 100, Input_Dims=[shape, [], [], []], Input_type=[narrow, "", "", ""])
+        story.op("aten::copy_", at + 12, 90, Input_Dims=[shape, shape, []], Input_type=[wide, narrow, ""])
+        for k, (name, dims) in enumerate(between):
+            story.op(name, at + 120 + 20 * k, 15, Input_Dims=dims)
+        if by_layer:
+            story.op("aten::linear", at + 200, 400, Input_Dims=[list(back), [64, 64]], Input_type=[wide] * 2)
+        story.op("aten::to", at + 210, 100, Input_Dims=[list(back), [], [], []], Input_type=[wide, "", "", ""])
+        story.op("aten::copy_", at + 212, 90, Input_Dims=[list(back)] * 2 + [[]], Input_type=[narrow, wide, ""])
+    return story
+
+
+@fires("cast-and-back")
+def activations_are_widened_before_a_layer():
+    return casts()
+
+
+@fires("cast-and-back")
+def the_program_casts_back_itself():
+    return casts(by_layer=False)
+
+
+@silent("cast-and-back")
+def what_is_computed_in_between_needs_the_digits():
+    return casts(between=(("aten::layer_norm", [[512, 64], [], [64], [64], [], []]),))
+
+
+@silent("cast-and-back")
+def digits_are_lost_on_the_way():
+    return casts(wide="c10::BFloat16", narrow="float")
+
+
+@silent("cast-and-back")
+def another_tensor_is_cast():
+    return casts(back=(256, 64))
