@@ -34,7 +34,7 @@ def all_experts(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterato
     Fix: gather each expert's own tokens (`torch.where(index == e)`, or tokens sorted by expert), compute these alone,
     and add them back with `index_add`; `torch._grouped_mm` computes all experts in one call.
 
-    Known problems: with few tokens all experts at once may be faster on a device, as gathering takes calls of its own.
+    Known problems: with few tokens all experts at once may be faster on a device, as gathering takes more calls.
     """
     program, window = trace.derived(forward_pass), trace.derived(steady_window)
     events = trace.events

@@ -65,7 +65,7 @@ def separable_convolution(trace: Trace, *, share: float = 0.05, least: int = 5) 
 
 def outer_kernels(trace: Trace, program: ForwardPass, least: int) -> dict[int, Shape]:
     """The convolutions of single channels whose kernel was made as a product of two lines, each with its size."""
-    found = {}
+    found: dict[int, Shape] = {}
     for i in np.flatnonzero(trace.events.are(CONVOLUTION, program.rows)).tolist():
         kernel = program.shapes[i][1] if len(program.shapes[i]) > 1 else ()
         size = kernel[2:]
