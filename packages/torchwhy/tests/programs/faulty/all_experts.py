@@ -34,8 +34,8 @@ def main():
     torch.manual_seed(0)
     model = nn.ModuleList(Experts(128, 256, 8, 2) for _ in range(2))
     optimizer = torch.optim.Adam(model.parameters())
-    for _ in range(20):
-        tokens = torch.randn(512, 128)
+    for _ in range(14):
+        tokens = torch.randn(256, 128)
         for layer in model:
             tokens = tokens + layer(tokens)
         loss = tokens.square().mean()

@@ -26,10 +26,10 @@ def main():
     torch.manual_seed(0)
     model = Encoder()
     optimizer = torch.optim.Adam(model.parameters())
-    for _ in range(60):
-        batch = torch.randn(128, 64)
+    for _ in range(24):
+        batch = torch.randn(64, 64)
         found = model(batch)
-        loss = -found.log_prob(torch.randn(128, 96)).mean()
+        loss = -found.log_prob(torch.randn(64, 96)).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
