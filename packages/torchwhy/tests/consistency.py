@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from torchwhy.wording import duration
+from torchwhy.analysis.names import HOST_STALLS
+from torchwhy.wording import duration, percent
 
 VERDICTS = {
     "overhead-bound": {"overhead-bound", "mixed"},
@@ -54,6 +55,34 @@ POINT = 0.011
 def contradictions(report):
     """Return a sentence for each contradiction within a report (`--format json`) on one trace."""
     return [*_parts(report), *_findings(report), *_verdict(report), *_said(report), *_counts(report)]
+
+
+_VALUE = r"([\d.,]+) (min|[TGMk]?B|[mun]?s)"
+_SHARE = r"([<>]?[\d.,]+%)"
+SHARE_FIRST = re.compile(rf"{_SHARE}[^%()]* \({_VALUE} of {_VALUE}\)")
+SHARE_LAST = re.compile(rf"{_VALUE} of {_VALUE}(?:[^%()]| \([^%()]*\))* \({_SHARE}\)")
+UNITS = {"min": 60e6, "s": 1e6, "ms": 1e3, "us": 1, "ns": 1e-3, "TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1}
+
+
+def amounts(text):
+    """The sentences of the forms "P% (A of B)" and "A of B (P%)": what they say, the share, A and B."""
+    for form, places in ((SHARE_FIRST, (1, 2, 3, 4, 5)), (SHARE_LAST, (5, 1, 2, 3, 4))):
+        for found in form.finditer(text):
+            share, part, unit, whole, of = (found[place] for place in places)
+            yield found[0], share, _read(part, unit), _read(whole, of)
+
+
+def uneven_amounts(text):
+    """Return those amounts in a text whose share isn't what the two numbers beside it give."""
+    return [
+        said
+        for said, share, part, whole in amounts(text)
+        if share not in {percent(part / whole * near) for near in (1 - 1e-5, 1, 1 + 1e-5)}
+    ]
+
+
+def _read(number, unit):
+    return float(number.replace(",", "")) * UNITS[unit]
 
 
 def _parts(report):
@@ -126,8 +155,13 @@ def _said(report):
     shares = {part["name"]: part["share"] for part in parts}
     idle = sum(part["share"] for part in parts if part["group"] == "idle")
     kind, sentence = report["verdict"]["kind"], report["verdict"]["sentence"]
-    if kind in PARTS and not _near(_shares(sentence)[0], shares.get(PARTS[kind], 0.0)):
-        yield f"{PARTS[kind]} {shares.get(PARTS[kind], 0.0):.1%}, but {sentence}"
+    waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
+    own = {
+        **{one: shares.get(part, 0.0) for one, part in PARTS.items()},
+        **({"overhead-bound": waits} if report["gpu"] else {}),
+    }
+    if kind in own and PERCENT.search(sentence) and percent(own[kind]) not in sentence:
+        yield f"{kind} for {own[kind]:.1%}, but {sentence}"
     computes = re.search(r"it computes for ([\d.,]+ ?%)", sentence)
     if computes and not _near(_shares(computes[1])[0], shares.get("computing", 0.0)):
         yield f"computing {shares.get('computing', 0.0):.1%}, but {sentence}"

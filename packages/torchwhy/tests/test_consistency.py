@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
-from tests.consistency import contradictions
+from tests.consistency import amounts, contradictions, uneven_amounts
 from tests.random_stories import build, stories
 from torchwhy.cli.app import app
 from torchwhy.present.formats import FORMATS
@@ -44,6 +44,18 @@ def test_the_same_trace_gets_the_same_report_in_every_format(tmp_path, recipe):
     story = build(recipe)
     for form in FORMATS:
         assert explained(story, tmp_path, form) == explained(story, tmp_path, form)
+
+
+@settings(max_examples=CASES, suppress_health_check=suppressed)
+@given(stories)
+def test_a_share_follows_from_the_two_times_beside_it(tmp_path, recipe):
+    assert uneven_amounts(explained(build(recipe), tmp_path, "markdown")) == []
+
+
+def test_a_share_that_does_not_follow_is_seen():
+    text = "for 27% of the 6 steps (224 ms of 847 ms); 103 ms of 847 ms (ProfilerStep) at stake (12%)"
+    assert len([*amounts(text)]) == 2
+    assert uneven_amounts(text) == ["27% of the 6 steps (224 ms of 847 ms)"]
 
 
 @settings(max_examples=CASES, suppress_health_check=suppressed)

@@ -3,8 +3,11 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from torchwhy.wording import AMOUNT, duration, duration_ns, percent, seconds, size_text
+from tests.consistency import uneven_amounts
+from torchwhy.wording import AMOUNT, duration, duration_ns, part_of, percent, seconds, size_text
 
 
 @pytest.mark.parametrize("power", range(-3, 9))
@@ -30,6 +33,13 @@ def test_a_part_is_never_nothing_and_never_all():
         ">99%",
         ">99%",
     ]
+
+
+@given(st.integers(1, 10**13), st.floats(0, 1), st.sampled_from((duration, size_text)))
+def test_a_share_follows_from_a_part_and_the_whole(whole, share, text):
+    part = int(share * whole)
+    said = f"{percent(part / whole)} of it ({part_of(part, whole, text)})"
+    assert not uneven_amounts(said), said
 
 
 @pytest.mark.parametrize(

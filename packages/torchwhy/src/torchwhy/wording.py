@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ __all__ = [
     "duration_ns",
     "enumeration",
     "often",
+    "part_of",
     "percent",
     "ranges",
     "safe",
@@ -29,14 +30,16 @@ __all__ = [
 _TIMES = ((60e6, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "us"))
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
+_UNITS: Final = (*_TIMES, *_SIZES)
+
 _HOME: Final = re.compile(r"(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[/\\]Users[/\\][^/\\]+)(?=[/\\])")
 
 AMOUNT: Final = re.compile(r"[<>]?\d[\d.,]*( ?%| (min|s|ms|us|ns|TB|GB|MB|kB|B)\b)?")
 """A number as these functions write it, with its unit: what differs between two texts that say the same."""
 
 
-def duration(us: float) -> str:
-    """Return microseconds with three significant digits and a fitting unit.
+def duration(us: float, more: int = 0) -> str:
+    """Return microseconds with three significant digits, or `more`, and a fitting unit.
 
     >>> duration(12.34), duration(174812), duration(0.02), duration(0), duration(999.7)
     ('12.3 us', '175 ms', '20.0 ns', '0 us', '1.00 ms')
@@ -45,7 +48,24 @@ def duration(us: float) -> str:
         return "0 us"
     # From 999.5 on, three digits of the smaller unit would read 1000.
     scale, unit = next(((scale, unit) for scale, unit in _TIMES if abs(us) >= 0.9995 * scale), (1e-3, "ns"))
-    return f"{_three_digits(us / scale)} {unit}"
+    return f"{_three_digits(us / scale, more)} {unit}"
+
+
+def part_of(part: float, whole: float, text: Callable[[float, int], str] = duration) -> str:
+    """Return a part and the whole, with as many digits as the part's share in per cent needs to follow from them.
+
+    Args:
+        part: microseconds, or what `text` takes.
+        whole: likewise.
+        text: `duration`, or `size_text`.
+
+    >>> part_of(595_300, 846_900), part_of(224_460, 846_900), percent(224_460 / 846_900)
+    ('595 ms of 847 ms', '224.5 ms of 846.9 ms', '27%')
+    """
+    share = percent(part / whole) if whole else ""
+    texts = [(text(part, more), text(whole, more)) for more in range(4)]
+    exact = (one for one in texts if whole and percent(_value(one[0]) / _value(one[1])) == share)
+    return " of ".join(next(exact, texts[-1] if whole else texts[0]))
 
 
 def duration_ns(ns: float) -> str:
@@ -66,14 +86,14 @@ def seconds(value_s: float) -> str:
     return duration(value_s * 1e6)
 
 
-def size_text(size: float) -> str:
-    """Return bytes with three significant digits, in powers of 1000, as bandwidths and messages are given.
+def size_text(size: float, more: int = 0) -> str:
+    """Return bytes with three significant digits, or `more`, in powers of 1000, as bandwidths and messages are given.
 
     >>> size_text(115_600_000), size_text(2048), size_text(7), size_text(-1_500_000)
     ('116 MB', '2.05 kB', '7 B', '-1.50 MB')
     """
     scale, unit = next(((scale, unit) for scale, unit in _SIZES if abs(size) >= 0.9995 * scale), (1.0, "B"))
-    return f"{size:.0f} B" if unit == "B" else f"{_three_digits(size / scale)} {unit}"
+    return f"{size:.0f} B" if unit == "B" else f"{_three_digits(size / scale, more)} {unit}"
 
 
 def shared_path(path: str) -> str:
@@ -175,9 +195,15 @@ def safe(text: str) -> str:
     return "".join(one if one.isprintable() else " " if one.isspace() else "\ufffd" for one in text)
 
 
-def _three_digits(number: float) -> str:
+def _three_digits(number: float, more: int = 0) -> str:
     digits = 2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0
-    return f"{number:,.{digits}f}"
+    return f"{number:,.{digits + more}f}"
+
+
+def _value(text: str) -> float:
+    """What `duration` or `size_text` wrote, in microseconds or bytes."""
+    number, unit = text.split()
+    return float(number.replace(",", "")) * {"ns": 1e-3, "B": 1.0, **{name: scale for scale, name in _UNITS}}[unit]
 
 
 _UNIT: Final = re.compile(r"(\d) (ns|us|ms|s|min)(?!\w)")

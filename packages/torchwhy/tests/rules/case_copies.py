@@ -29,6 +29,7 @@ def copying(kind, size, us, alone=True):
 
 
 @fires("pageable-copy")
+@silent("transfer-share")
 def batches_from_pageable_memory():
     story = copying("HtoD (Pageable -> Device)", 2_000_000, 200)
     story.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, 5)
@@ -68,6 +69,27 @@ def bytes_not_recorded():
 @fires("transfer-share")
 def an_eighth_of_the_time_in_copies():
     return copying("HtoD (Pinned -> Device)", 3_000_000, 130)
+
+
+@fires("transfer-share")
+@silent("pageable-copy")
+def outputs_go_to_pageable_memory():
+    return copying("DtoH (Device -> Pageable)", 3_000_000, 130)
+
+
+@fires("pageable-copy")
+@silent("transfer-share")
+def few_outputs_go_to_pageable_memory():
+    return copying("DtoH (Device -> Pageable)", 1_000_000, 30)
+
+
+@silent("pageable-copy", "transfer-share")
+def what_ran_beside_the_copies_was_lost():
+    story = copying("HtoD (Pageable -> Device)", 2_000_000, 200)
+    for at in range(0, 4000, 1000):
+        for k in range(3):
+            story.call("cudaLaunchKernel", at + 20 + 10 * k)
+    return story
 
 
 def waited_for(launch, kind, after=False):

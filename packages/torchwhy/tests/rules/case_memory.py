@@ -130,3 +130,47 @@ def recording_is_on_but_nothing_needs_it():
 @silent("missed-no-grad")
 def under_inference_mode():
     return forward("")
+
+
+def gradients(*inner, second=False):
+    """Five nodes of the backward pass that call (name, number) one after another; `second` goes back through them."""
+    story, node = Story(gpu=None), "autograd::engine::evaluate_function: MulBackward0"
+    for step, at in enumerate(story.steps(3, 2000)):
+        for k in range(5):
+            first, now = 100 * step + k, at + 500 + 100 * k
+            story.op("aten::mul", at + 10 + 20 * k, 10, Sequence_number=first)
+            story.op(node, now, 90, Sequence_number=100 * step + 4 - k, Fwd_thread_id=1)
+            for i, (name, number) in enumerate(inner):
+                given = {"Sequence_number": first + number} if number else {}
+                story.op(name, now + 2 + 20 * i, 18, **given)
+            if second:
+                story.op(node, at + 1200 + 100 * k, 90, Sequence_number=100 * step + 54 - k, Fwd_thread_id=1)
+    return story
+
+
+@fires("graph-of-gradients")
+def gradients_record_a_graph():
+    return gradients(("aten::mul", 50))
+
+
+@silent("graph-of-gradients")
+def gradients_record_nothing():
+    return gradients(("aten::mul", 0))
+
+
+@silent("graph-of-gradients")
+def a_penalty_goes_back_through_them():
+    return gradients(("aten::mul", 50), second=True)
+
+
+@silent("graph-of-gradients")
+def a_layer_is_computed_again_before_its_gradient():
+    return gradients(("aten::linear", 50), ("aten::mul", 0))
+
+
+@silent("graph-of-gradients")
+def a_transform_calls_each_operator_within_itself():
+    story = gradients(("aten::mul", 50))
+    for event in [one for one in story.events if one["args"].get("Sequence number", 0) % 100 >= 50]:
+        story.op("aten::mul", event["ts"] + 2, 14, Sequence_number=event["args"]["Sequence number"])
+    return story

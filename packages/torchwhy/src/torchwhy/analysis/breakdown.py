@@ -24,7 +24,7 @@ from torchwhy.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
 from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.steps import Step
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import duration
+from torchwhy.wording import duration, part_of
 
 __all__ = [
     "IN_PYTHON",
@@ -262,5 +262,5 @@ def span_of(parts: Breakdown) -> str:
 
 def of_window(parts: Breakdown, share: float) -> str:
     """Return a share of the window as "356 ms of 1.07 s", or the whole as "1.07 s"."""
-    whole = duration(parts.window_us)
-    return whole if share >= 1 else f"{duration(share * parts.window_us)} of {whole}"
+    whole = parts.window_us
+    return duration(whole) if share >= 1 else part_of(share * whole, whole)

@@ -20,7 +20,7 @@ from torchwhy.trace.derived.waits import device_waits
 from torchwhy.trace.meaning.frames import short_frame
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration, percent, shortened
+from torchwhy.wording import counted, duration, part_of, percent, shortened
 
 __all__ = ["Verdict", "verdict"]
 
@@ -190,9 +190,9 @@ def _one_after_other(trace: Trace, parts: Breakdown, gap: Stretch, busy: float) 
     part = times[0] / (1000 * length) if len(rows) else 0.0
     what = f" ({percent(part)} of it in {shortened(short_frame(trace.name(int(rows[0]))), 48)})" if part >= 0.5 else ""
     return (
-        f"No single limit: for {percent(length / window)} of {span_of(parts)} ({duration(length)} of "
-        f"{duration(window)}) the host does something else in one stretch{what}, and the GPU has no work; in the other "
-        f"{duration(window - length)} the GPU is the limit, with work for {percent(busy)} of the time."
+        f"No single limit: for {percent(length / window)} of {span_of(parts)} "
+        f"({part_of(length, window)}) the host does something else in one stretch{what}, and the GPU has no work; in "
+        f"the other {duration(window - length)} the GPU is the limit, with work for {percent(busy)} of the time."
     )
 
 

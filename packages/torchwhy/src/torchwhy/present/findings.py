@@ -11,7 +11,7 @@ from torchwhy.present.document import Evidence, FindingItem, RuleOutcome, Rules
 from torchwhy.report.trace_report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
 from torchwhy.trace.meaning.frames import code_of, line_of
 from torchwhy.trace.meaning.kernels.name import short_name
-from torchwhy.wording import counted, duration, often, percent
+from torchwhy.wording import counted, duration, often, part_of, percent
 
 __all__ = ["finding_item", "nothing_found", "rule_outcomes"]
 
@@ -70,7 +70,8 @@ def _stake(finding: ReportedFinding, window: str) -> str:
     share = f" ({percent(finding.time_us / of)})" if of else ""
     stake = " at stake" if finding.severity != "info" else ""  # nothing is to be won by what is only good to know
     once = ", once only" if finding.once else ""
-    return f"{duration(finding.time_us)} of {duration(of)}{which}{stake}{share}{once}"
+    amount = part_of(finding.time_us, of) if of else duration(finding.time_us)
+    return f"{amount}{which}{stake}{share}{once}"
 
 
 def _target(number: int, place: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.derived.autograd import autograd, graph_makers
 from torchwhy.trace.derived.forward_pass import work_of
 from torchwhy.trace.derived.shapes import Shape, shapes, tensor_lists
 from torchwhy.trace.derived.steady_state import steady_window
@@ -49,7 +49,7 @@ def repeated_backward(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     order = np.lexsort((events.ts[rows], forward))
     rows, forward = rows[order], forward[order]
     again = np.concatenate(([False], forward[1:] == forward[:-1]))[: len(rows)]
-    if not again.any() or _makes_graph(trace, rows):
+    if not again.any() or trace.calls.within(trace.derived(graph_makers), rows).any():
         return
     # Between the first node that runs again and the next node that is new lie the gradients of that pass, too.
     nodes = np.concatenate((rows, _accumulating(trace)))
@@ -86,14 +86,6 @@ def _accumulating(trace: Trace) -> Int32:
     window = trace.derived(steady_window)
     found: Int32 = rows[trace.in_steps(rows) & trace.events.begin_in(rows, window.start, window.end)]
     return found
-
-
-def _makes_graph(trace: Trace, nodes: Int32) -> bool:
-    """Whether operators in nodes of the backward pass make nodes themselves: they have sequence numbers then."""
-    events = trace.events
-    rows = events.rows(Kind.OPERATOR)
-    rows = rows[(events.integers("Sequence number", rows) >= 0) & ~events.are(BACKWARD, rows)]
-    return bool(trace.calls.within(rows, nodes).any())
 
 
 @rule("D27", "unread-gradients", source="shapes of gradients against those that optimizers read", frees="device")

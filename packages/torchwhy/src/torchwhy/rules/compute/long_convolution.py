@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from torchwhy.finding import Finding
+from torchwhy.rules.compute.separable_convolution import outer_kernels
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import ForwardPass, backward_of, forward_pass, work_of
@@ -45,14 +46,15 @@ def long_convolution(trace: Trace, *, taps: int = 128, gain: float = 2.0, share:
     """
     program, window = trace.derived(forward_pass), trace.derived(steady_window)
     places = np.flatnonzero(trace.events.are(CONVOLVING, program.rows)).tolist()
-    gains = {int(program.rows[i]): _gain(program, i, taps) for i in places}
+    separable = outer_kernels(trace, program, 2)
+    gains = {row: _gain(program, i, taps) for i in places if (row := int(program.rows[i])) not in separable}
     rows = np.array([row for row, faster in gains.items() if faster >= gain], np.int32)
     when = work_of(trace, np.concatenate((rows, backward_of(trace, rows))))
     part = window.share(when)
     if not len(rows) or part < share:
         return
     longest = max(
-        (program.shapes[i][1] for i in places if gains[int(program.rows[i])] >= gain), key=lambda k: prod(k[2:])
+        (program.shapes[i][1] for i in places if gains.get(int(program.rows[i]), 0) >= gain), key=lambda k: prod(k[2:])
     )
     saved = 1 - float(np.average([1 / gains[row] for row in rows.tolist()], weights=trace.events.dur[rows]))
     yield Finding(

@@ -9,12 +9,13 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.autograd import autograd, graph_makers
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import LEARNING
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["graph_for_nothing", "missed_no_grad"]
+__all__ = ["graph_for_nothing", "graph_of_gradients", "missed_no_grad"]
 
 FEW_NODES = 8
 
@@ -76,4 +77,44 @@ def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
         evidence=evidence(trace, rows),
         cause="Parameters require gradients and recording is on, so every operator keeps what its gradient would need.",
         fix="If this is inference, put it under torch.inference_mode(); model.eval() alone doesn't stop the recording.",
+    )
+
+
+@rule(
+    "C17",
+    "graph-of-gradients",
+    source="sequence numbers of operators in the backward pass, and nodes that have them",
+    frees="nothing",
+)
+def graph_of_gradients(trace: Trace, *, steps: int = 2, nodes: int = 4) -> Iterator[Finding]:
+    """The backward pass records a graph of its gradients, and nothing differentiates them.
+
+    Sees: in two steps or more, four nodes of the backward pass or more whose last operator has a sequence number, as
+    with `create_graph=True`, and in all of the trace no node that goes back through such an operator.
+
+    Costs: the graph keeps tensors of the backward pass in memory, and each operator of it takes longer on the host.
+    After `backward(create_graph=True)` gradients and parameters keep each other in memory, which grows unless the
+    gradients are set to None.
+
+    Fix: leave out `create_graph=True`; `retain_graph=True` alone keeps a graph for another pass.
+
+    Known problems: a second derivative that is taken in steps that weren't recorded (a penalty in every 16th step)
+    isn't seen.
+    """
+    makers, through = trace.derived(graph_makers), trace.derived(autograd).forward
+    step = trace.step_of(makers)
+    counts = np.bincount(step[step >= 0])
+    if np.count_nonzero(counts >= nodes) < steps or trace.calls.within(through, makers).any():
+        return
+    rows = makers[step >= 0]
+    count = int(np.median(counts[counts >= nodes]))
+    yield Finding(
+        title=f"About {count} nodes of the backward pass per step record a graph, and nothing goes back through it",
+        severity="low",
+        confidence="medium",
+        window=trace.window,
+        evidence=evidence(trace, rows),
+        cause="Gradients are computed with create_graph=True, so each operator of the backward pass keeps what a "
+        "second derivative would need.",
+        fix="Leave out create_graph=True. Where a second pass goes through the same graph, retain_graph=True keeps it.",
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.copies.pinned import SMALL, rate_text
-from torchwhy.rules.copies.transfers import PAGEABLE, PINNED, step_count, transfers
+from torchwhy.rules.copies.pinned import rate_text
+from torchwhy.rules.copies.transfers import PAGEABLE, PINNED, SMALL, step_count, transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.idle import profiler_overhead

@@ -18,7 +18,7 @@ from torchwhy.trace.meaning.annotations import OPTIMIZER
 from torchwhy.trace.meaning.kinds import MEMORY_EVENT
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent, size_text
+from torchwhy.wording import part_of, percent, size_text
 
 __all__ = ["fragmentation", "memory_creep", "peak_memory"]
 
@@ -51,14 +51,12 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
         used, taken = memory.peak_allocated / total, memory.peak_reserved / total
         if used < allocated and taken < reserved:
             continue
-        what = (
-            f"{percent(used)} of its memory in tensors"
-            if used >= allocated
-            else f"{percent(taken)} of its memory reserved"
-        )
+        in_tensors = used >= allocated
+        most = memory.peak_allocated if in_tensors else memory.peak_reserved
+        what = f"{percent(most / total)} of its memory {'in tensors' if in_tensors else 'reserved'}"
         yield Finding(
-            title=f"{memory.name} reaches {what} ({size_text(memory.peak_allocated)} of {size_text(total)})",
-            severity="medium" if used >= allocated else "low",
+            title=f"{memory.name} reaches {what} ({part_of(most, total, size_text)})",
+            severity="medium" if in_tensors else "low",
             confidence="high",
             window=trace.window,
             evidence=_peak(trace, memory),

@@ -10,9 +10,11 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.copies.transfers import (
     PAGEABLE,
+    SMALL,
     Transfers,
     exposed,
     step_count,
+    takes_long,
     transfers,
 )
 from torchwhy.rules.evidence import evidence
@@ -30,22 +32,20 @@ __all__ = ["low_bandwidth", "pageable_copy", "rate_text"]
 PINNED_RATE: Final = {3: 12.0, 4: 25.0, 5: 50.0}
 """GB/s of pinned copies over 16 lanes, by generation of the bus: four fifths of the bus's rate."""
 
-SMALL = 4096
-"""Copies of fewer bytes cost their call, whatever the memory: reading a scalar is one of them."""
-
 
 @rule(
     "C1",
     "pageable-copy",
     source="`Pageable` in the copy's name, as in Nsight Systems' rule on asynchronous copies; 1% of the window",
-    needs={"gpu"},
+    needs={"gpu", "idle"},
     frees="all",
 )
 def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 1e6) -> Iterator[Finding]:
     """Data is copied between the device and host memory that isn't pinned.
 
     Sees: copies named `Pageable` that take 1% of the window while nothing else runs on the device, or that move a
-    megabyte in every step. Scalars read back are left out.
+    megabyte in every step. Scalars read back are left out, and so are copies to the host that take 5%: these belong to
+    transfer-share, as most needn't be made.
 
     Costs: the driver copies through its own pinned buffer, at a fraction of the bus's speed, and the call returns
     only when the data has left, however it was asked for (`non_blocking` has no effect). At stake is what the window
@@ -58,6 +58,8 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     """
     copies = trace.derived(transfers)
     for way, text in (("HtoD", "to the device from"), ("DtoH", "from the device into")):
+        if way == "DtoH" and takes_long(trace, way) is not None:
+            continue
         chosen = copies.way(way) & (copies.host == PAGEABLE) & (copies.bytes >= SMALL)
         rows = copies.rows[chosen]
         alone = exposed(trace, rows)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.copies.pinned import SMALL, rate_text
-from torchwhy.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
+from torchwhy.rules.copies.pinned import rate_text
+from torchwhy.rules.copies.transfers import PAGEABLE, SMALL, exposed, step_count, takes_long, transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.file.columns import Flags, Int32, Int64
@@ -24,14 +24,15 @@ DIRECTIONS = {"HtoD": "from host to device", "DtoH": "from device to host", "Pto
     "C5",
     "transfer-share",
     source="5% per direction, or 10 transfers per step, as in TraceLens",
-    needs={"gpu"},
+    needs={"gpu", "idle"},
     frees="exposed",
 )
 def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -> Iterator[Finding]:
     """Copies between host and device take time during which nothing is computed.
 
     Sees: per direction, the time in which copies run and the device computes nothing, from 5% of the window on; or
-    more than 10 copies of 4 kB and more per step which together cost 1%. Copies that overlap with kernels are free.
+    more than 10 copies of 4 kB and more per step which together cost 1%. Copies that overlap with kernels are free;
+    those to the device from memory that isn't pinned belong to pageable-copy.
 
     Costs: the device waits for its data.
 
@@ -42,14 +43,11 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
     """
     copies = trace.derived(transfers)
     for way, text in DIRECTIONS.items():
-        chosen = copies.way(way)
-        rows = copies.rows[chosen]
-        alone = exposed(trace, rows)
-        part = trace.window.share(alone)
-        count = int((chosen & (copies.bytes >= SMALL)).sum()) / step_count(trace)
-        many = bool(trace.steps_found) and count > per_step and part >= 0.01
-        if part < share and not many:
+        chosen = takes_long(trace, way, share=share, per_step=per_step)
+        if chosen is None:
             continue
+        rows = copies.rows[chosen]
+        part = trace.window.share(exposed(trace, rows))
         slow = copies.host[chosen] == PAGEABLE
         first = "Pin the memory first (pageable-copy). " if slow.any() else ""
         advice = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from torchwhy.trace.model.device import devices_of
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["PAGEABLE", "PINNED", "Transfers", "exposed", "step_count", "transfers"]
+__all__ = ["PAGEABLE", "PINNED", "SMALL", "Transfers", "exposed", "step_count", "takes_long", "transfers"]
+
+SMALL: Final = 4096
+"""Copies of fewer bytes cost their call, whatever the memory: reading a scalar is one of them."""
 
 
 @dataclass(frozen=True)
@@ -82,3 +86,20 @@ def exposed(trace: Trace, rows: Int32) -> Intervals:
 def step_count(trace: Trace) -> int:
     """How many steps the window has; 1 where none were found."""
     return max(len(trace.steps_found), 1)
+
+
+def takes_long(trace: Trace, way: str, *, share: float = 0.05, per_step: float = 10) -> Flags | None:
+    """The copies of a way, if they belong to transfer-share: while nothing is computed they take 5% of the window.
+
+    Or 1% where more than 10 of some size are made per step. Of copies to the device those from pageable memory are left
+    out: these belong to pageable-copy.
+    """
+    copies = trace.derived(transfers)
+    large = copies.bytes >= SMALL
+    chosen = copies.way(way)
+    if way == "HtoD":
+        chosen &= ~(large & (copies.host == PAGEABLE))
+    part = trace.window.share(exposed(trace, copies.rows[chosen]))
+    count = int((chosen & large).sum()) / step_count(trace)
+    many = bool(trace.steps_found) and count > per_step and part >= 0.01
+    return chosen if part >= share or many else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchwhy.trace.model.events import Events
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Autograd", "autograd"]
+__all__ = ["Autograd", "autograd", "graph_makers"]
 
 FLOW: Final = "fwdbwd"
 
@@ -72,6 +72,25 @@ def autograd(trace: Trace) -> Autograd:
     nested = number[parents] == numbers  # the last entry answers for "no parent"
     second = backward & ~nested
     return _sorted(*_by_numbers(events, rows[~backward], numbers[~backward], rows[second], numbers[second]))
+
+
+def graph_makers(trace: Trace) -> Int32:
+    """The nodes of the backward pass that record a graph of their gradients, as with `create_graph=True`.
+
+    The last operator that such a node calls has a sequence number. Recomputed layers (checkpointing) have one, too, but
+    the node's own formula follows them. `torch.func` records always, and calls each operator again within itself: its
+    nodes are left out.
+    """
+    events, parents = trace.events, trace.calls.parent
+    rows = events.rows(Kind.OPERATOR)
+    rows = rows[(parents[rows] >= 0) & ~events.are(BACKWARD, rows)]
+    again = rows[events.name[rows] == events.name[parents[rows]]]
+    rows = rows[events.are(BACKWARD, parents[rows])]
+    rows = rows[np.lexsort((events.ts[rows], parents[rows]))]
+    last = rows[np.append(np.diff(parents[rows]) != 0, True)[: len(rows)]]
+    recorded = (events.integers("Sequence number", last) >= 0) & ~np.isin(last, parents[again])
+    found: Int32 = np.sort(parents[last[recorded]])
+    return found
 
 
 def _by_numbers(events: Events, first: Int32, made: Int64, second: Int32, used: Int64) -> tuple[Int32, Int32]:

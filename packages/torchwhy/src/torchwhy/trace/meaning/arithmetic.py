@@ -15,13 +15,16 @@ __all__ = [
     "BATCHED_PRODUCT",
     "BATCH_NORM",
     "BIASED_PRODUCT",
+    "CHECKING",
     "CONVOLUTION",
     "CONVOLUTION_BACKWARD",
     "CONVOLVING",
     "DENSE_TABLE_GRADIENT",
+    "DIAGONAL_STAYS",
     "DIVIDE",
     "DROPOUT",
     "ELEMENTWISE",
+    "FACTORISATION",
     "FILLING",
     "FOREACH",
     "FOURIER",
@@ -33,12 +36,14 @@ __all__ = [
     "LIBRARY_CONVOLUTION",
     "LINEAR",
     "LOGARITHM",
+    "MAKES_DIAGONAL",
     "MATRIX_PRODUCT",
     "MEAN_OR_VARIANCE",
     "MEMORY_SPEED",
     "MULTIPLY",
     "NATIVE_ATTENTION",
     "ONE_HOT",
+    "OUTER_PRODUCT",
     "PADDING",
     "PATCHES",
     "POWER",
@@ -55,6 +60,8 @@ __all__ = [
     "SUBTRACT",
     "SUM",
     "TABLE_LOOKUP",
+    "TOP_K",
+    "TRIANGULAR_SOLVE",
     "TRUTH_VALUES",
     "operation_of",
 ]
@@ -132,6 +139,24 @@ POWER: Final = Meaning(r"aten::(pow|square)$", _O)
 ROOT: Final = Meaning(r"aten::r?sqrt$", _O)
 LOGARITHM: Final = Meaning(r"aten::log_?$", _O)
 INVERSE: Final = Meaning(r"aten::(linalg_inv|inverse|linalg_pinv|pinverse)$", _O)
+MAKES_DIAGONAL: Final = Meaning(r"aten::(diag|diag_embed)$", _O)
+"""A matrix is made of its diagonal (`diag` of a matrix reads it)."""
+FACTORISATION: Final = Meaning(
+    r"aten::(linalg_(cholesky|inv|solve|lu_factor|lu|ldl_factor)(_ex)?|linalg_(eigh|eigvalsh|eig|qr|svd|det|slogdet)"
+    r"|cholesky|cholesky_inverse|inverse|pinverse|linalg_pinv|logdet|slogdet|det|svd|lu_solve)$",
+    _O,
+)
+"""A matrix is factorised, or what needs its factors is computed: n^3 operations."""
+TRIANGULAR_SOLVE: Final = Meaning(r"aten::(linalg_solve_triangular|triangular_solve|cholesky_solve)$", _O)
+"""Equations are solved by factors."""
+DIAGONAL_STAYS: Final = Meaning(r"aten::(mul|div|neg|abs|sqrt|square|mT)_?$", _O)
+"""Zeros of one matrix stay zeros, whatever else an operator takes."""
+CHECKING: Final = Meaning(
+    r"aten::(isclose|allclose|isfinite|isnan|eq|ne|lt|le|gt|ge|all|any|_is_all_true|is_nonzero|item)$", _O
+)
+"""Values are compared: the results are true or false."""
+OUTER_PRODUCT: Final = Meaning(r"aten::(outer|ger)$", _O)
+TOP_K: Final = Meaning(r"aten::topk$", _O)
 ONE_HOT: Final = Meaning(r"aten::one_hot$", _O)
 PATCHES: Final = Meaning(r"aten::im2col$", _O)
 """All patches of an image, as `F.unfold` copies them."""
