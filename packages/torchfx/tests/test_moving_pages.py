@@ -15,10 +15,9 @@ import soundfile
 import torch
 
 import torchfx as fx
+from command import run_here, working_in
 from torchfx import augment, functional, spectral
 from torchfx.design.mel import mel_filters
-
-from command import run_here, working_in
 
 DOCS = Path(__file__).parents[1] / "docs"
 IN_FILES = 1 / 30_000
@@ -33,7 +32,7 @@ def rows(library):
 
 
 def one_for_each_row(library):
-    return pytest.mark.parametrize("theirs, ours, results", rows(library), ids=[each[1] for each in rows(library)])
+    return pytest.mark.parametrize(("theirs", "ours", "results"), rows(library), ids=[row[1] for row in rows(library)])
 
 
 def array(value):

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+
 from command import run_here
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "tutorials").glob("*.md")) + ["how-to.md"]
+PAGES = [*sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "tutorials").glob("*.md")), "how-to.md"]
 NEEDS_A_DEVICE = {"live", "play", "record"}
 
 
@@ -23,10 +24,10 @@ def commands(page):
 @pytest.fixture
 def folder(tmp_path):
     """Return a folder with the files that the pages speak of."""
-    x = 0.1 * np.random.default_rng(0).standard_normal((12_000, 2))
+    x = 0.1 * np.random.default_rng(0).standard_normal((22_050, 2))
     for name in ("talk.wav", "room.wav", "songs/a.mp3", "archive/a.wav", "recordings/a.wav"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        soundfile.write(tmp_path / name, x[:1000] if name == "room.wav" else x, 16_000)
+        soundfile.write(tmp_path / name, x[:2000] if name == "room.wav" else x, 44_100)
     (tmp_path / "mine.toml").write_text("loudness = -16.0\ntrue_peak = -1.0\n")
     return tmp_path
 
