@@ -35,13 +35,14 @@ AXE_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-pract
 
 
 def kinds(site: Path) -> list[str]:
-    """Return a page of each kind: all at the top and, of each folder below, the longest."""
-    pages = [path for path in site.rglob("*.html") if "_" not in path.relative_to(site).parts[0][:1]]
-    folders: dict[Path, list[Path]] = {}
-    for path in pages:
-        folders.setdefault(path.parent, []).append(path)
-    chosen = [site / name for name in ("index.html", "search.html", "genindex.html")]
-    chosen += [max(found, key=lambda path: path.stat().st_size) for found in folders.values()]
+    """Return a page of each kind: of the pages in the same top folder at the same depth the largest, and three more."""
+    largest: dict[tuple[str, int], Path] = {}
+    for path in site.rglob("*.html"):
+        parts = path.relative_to(site).parts
+        kind = (parts[0] if len(parts) > 1 else "", len(parts))
+        if not parts[0].startswith("_"):
+            largest[kind] = max(path, largest.get(kind, path), key=lambda each: each.stat().st_size)
+    chosen = [site / "index.html", site / "search.html", site / "genindex.html", *largest.values()]
     return [path.relative_to(site).as_posix() for path in dict.fromkeys(chosen)]
 
 
@@ -103,9 +104,9 @@ def faults(package: str) -> Iterator[str]:
                 for path in kinds(site):
                     yield from (f"{package}/{path} at {width}, {scheme}: {each}" for each in visit.check(path, Axe()))
                 if (width, scheme) == (WIDTHS[0], SCHEMES[0]):
-                    yield from (
-                        f"{package}: search finds no {word}" for word in WORDS[package] if not visit.finds(word)
-                    )
+                    for word, wanted in FOUND[package].items():
+                        if not visit.finds(word, wanted):
+                            yield f"{package}: the search for {word!r} does not find {wanted}"
                 page.close()
         browser.close()
     server.shutdown()
@@ -113,9 +114,13 @@ def faults(package: str) -> Iterator[str]:
 
 def main() -> int:
     """Check the sites that the arguments name, or both; return 1 if a page has a fault."""
-    found = [each for package in sys.argv[1:] or PACKAGES for each in faults(package)]
-    sys.stdout.write("".join(f"{each}\n" for each in found))
-    return int(bool(found))
+    failed = False
+    for package in sys.argv[1:] or PACKAGES:
+        for each in faults(package):
+            failed = True
+            sys.stdout.write(f"{each}\n")
+            sys.stdout.flush()
+    return int(failed)
 
 
 if __name__ == "__main__":
