@@ -14,14 +14,14 @@ import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from build import PACKAGES
 
 BUILT = Path(__file__).parent / "_build"
 WIDTHS = (1440, 390)
-SCHEMES = ("light", "dark")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 FOUND = {
     "torchfx": {
         "compressor": "Compressor", "LUFS": "loudness", "hum": "how-to", "silence": "how-to", "pitch": "how-to",
@@ -35,11 +35,11 @@ AXE_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-pract
 
 
 def kinds(site: Path) -> list[str]:
-    """Return a page of each kind: of the pages in the same top folder at the same depth the largest, and three more."""
-    largest: dict[tuple[str, int], Path] = {}
+    """Return a page of each kind: of those in a top folder, as deep, with or without sounds the largest; and three."""
+    largest: dict[tuple[str, int, bool], Path] = {}
     for path in site.rglob("*.html"):
         parts = path.relative_to(site).parts
-        kind = (parts[0] if len(parts) > 1 else "", len(parts))
+        kind = (parts[0] if len(parts) > 1 else "", len(parts), "<audio" in path.read_text(encoding="utf-8"))
         if not parts[0].startswith("_"):
             largest[kind] = max(path, largest.get(kind, path), key=lambda each: each.stat().st_size)
     chosen = [site / "index.html", site / "search.html", site / "genindex.html", *largest.values()]
