@@ -68,7 +68,7 @@ def value_at(number: Number, part: float) -> float:
 
 def settings(entry: Entry) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """Return for each parameter that is a number its three values, as a label and as an argument."""
-    found = {}
+    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for each in entry.declarations:
         if each.number is not None and each.default is not None and len(found) < MOST:
             values = [value_at(each.number, part) for part in PLACES]
@@ -115,7 +115,7 @@ def curve(module: fx.Processor, wave: fx.Wave) -> tuple[str, torch.Tensor, torch
     try:
         response = module.magnitude_db(frequencies, fs=fs).reshape(-1, 400)[0].clamp(min=-90)
     except fx.TorchFXError:  # not linear, or it changes with time
-        hop = wave.fs // 100
+        hop = int(wave.fs) // 100
         frames = wave.ys.mean(0)[: len(wave) // hop * hop].reshape(-1, hop)
         level = 20 * frames.square().mean(-1).clamp(min=1e-9).sqrt().log10()
         return "level", torch.arange(len(level)) / 100, level
