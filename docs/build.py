@@ -18,7 +18,7 @@ def main() -> int:
     failed = False
     for package in sys.argv[1:] or PACKAGES:
         source, target = ROOT / "packages" / package / "docs", ROOT / "docs" / "_build"
-        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html"]
         command += ["-d", str(target / f"{package}-doctrees"), str(source), str(target / package)]
         failed |= subprocess.run(command, check=False).returncode != 0
     return int(failed)

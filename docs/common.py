@@ -65,6 +65,8 @@ html_copy_source = False
 html_theme_options = {"navigation_with_keys": False}
 html_static_path = [str(HERE / "static")]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
+html_favicon = str(HERE / "static" / "icon.svg")
 
 llms_txt_build_parallel = False
 llms_txt_suppress_unknown_node_warnings = ["abbreviation"]  # the star and the slash of signatures

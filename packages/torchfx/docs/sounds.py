@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import html
+import json
 import math
+import shutil
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +31,10 @@ from torchfx.parameters import REQUIRED, Number
 from torchfx.spec import build, example_text
 
 FOLDER = Path(__file__).parent / "_generated" / "sounds"
-"""Copied into the site by `html_extra_path`; file names hold what they were made of, so builds reuse them."""
+"""Copied into the site by `html_extra_path`."""
+
+KEPT = Path(__file__).parents[3] / "docs" / "_build" / "sounds.json"
+"""What the pages say, and what it was made of: a later build takes it as long as that is the same."""
 
 SECONDS = 2.5
 PLACES = (0.1, 0.5, 0.9)
@@ -61,7 +68,7 @@ def value_at(number: Number, part: float) -> float:
 
 def settings(entry: Entry) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """Return for each parameter that is a number its three values, as a label and as an argument."""
-    found = {}
+    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for each in entry.declarations:
         if each.number is not None and each.default is not None and len(found) < MOST:
             values = [value_at(each.number, part) for part in PLACES]
@@ -108,7 +115,7 @@ def curve(module: fx.Processor, wave: fx.Wave) -> tuple[str, torch.Tensor, torch
     try:
         response = module.magnitude_db(frequencies, fs=fs).reshape(-1, 400)[0].clamp(min=-90)
     except fx.TorchFXError:  # not linear, or it changes with time
-        hop = wave.fs // 100
+        hop = int(wave.fs) // 100
         frames = wave.ys.mean(0)[: len(wave) // hop * hop].reshape(-1, hop)
         level = 20 * frames.square().mean(-1).clamp(min=1e-9).sqrt().log10()
         return "level", torch.arange(len(level)) / 100, level
@@ -127,8 +134,6 @@ def picture(entry: Entry, before: fx.Wave, heard_with: dict[str, list[Setting]])
     from matplotlib.figure import Figure
 
     path = FOLDER / f"{entry.name}.png"
-    if path.exists():
-        return path.name
     figure = Figure(figsize=(7, 2.8), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
@@ -210,9 +215,41 @@ def required(entry: Entry) -> dict[str, Any]:
     return {each.name: getattr(module, each.name) for each in entry.declarations if each.default is REQUIRED}
 
 
+def _section_of(name: str) -> str:
+    torch.manual_seed(0)
+    return section(available()[name])
+
+
+def _sources() -> str:
+    """Return a hash of all that sounds are made of: the package with its native library, PyTorch, and this file."""
+    found = hashlib.sha256(torch.__version__.encode())
+    package = Path(fx.__file__).parent
+    libraries = (path for place in fx.__path__ for path in Path(place).rglob("*.so"))
+    for path in sorted({*package.rglob("*.py"), *libraries, Path(__file__)}):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+@cache
+def sections() -> dict[str, str]:
+    """Return what the page of each processor says first; as many are made at once as there are processors here."""
+    made_of = _sources()
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() and FOLDER.exists() else {}
+    if kept.get("made of") != made_of:
+        KEPT.unlink(missing_ok=True)
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        workers = ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,))
+        with workers as pool:
+            found = dict(zip(available(), pool.map(_section_of, available()), strict=True))
+        kept = {"made of": made_of, "sections": found}
+        write(KEPT, json.dumps(kept))
+    sections: dict[str, str] = kept["sections"]
+    return sections
+
+
 def _extra(app: Sphinx, module: str, name: str) -> str:
     entry = available().get(name.lower())
-    return section(entry) if entry is not None and entry.name == name and entry.module == module else ""
+    return sections()[name.lower()] if entry is not None and entry.name == name and entry.module == module else ""
 
 
 def gallery() -> str:

@@ -1,0 +1,127 @@
+"""Open built sites in Chromium: `python docs/check_site.py [torchfx] [torchwhy]`; status 1 where a page has a fault.
+
+A page of each kind is opened at two widths, light and dark. It must load without a console message, ask for nothing
+outside the site, be no wider than the window, and have no violation that axe finds. Then the search must find words.
+Needs chromium and the extra `browser` of torchwhy.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from build import PACKAGES
+
+BUILT = Path(__file__).parent / "_build"
+WIDTHS = (1440, 390)
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+FOUND = {
+    "torchfx": {
+        "compressor": "Compressor", "LUFS": "loudness", "hum": "how-to", "silence": "how-to", "pitch": "how-to",
+        "room": "how-to", "microphone": "live", "DataLoader": "how-to", "exact": "exactness", "short clips": "how-to",
+    },
+    "torchwhy": {"dataloader": "dataloader", "overlap": "overlap"},
+}  # fmt: skip
+"""For words that people look for, a page that the site's search must find: a part of its address."""
+
+AXE_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+
+
+def kinds(site: Path) -> list[str]:
+    """Return a page of each kind: of those in a top folder, as deep, with or without sounds the largest; and three."""
+    largest: dict[tuple[str, int, bool], Path] = {}
+    for path in site.rglob("*.html"):
+        parts = path.relative_to(site).parts
+        kind = (parts[0] if len(parts) > 1 else "", len(parts), "<audio" in path.read_text(encoding="utf-8"))
+        if not parts[0].startswith("_"):
+            largest[kind] = max(path, largest.get(kind, path), key=lambda each: each.stat().st_size)
+    chosen = [site / "index.html", site / "search.html", site / "genindex.html", *largest.values()]
+    return [path.relative_to(site).as_posix() for path in dict.fromkeys(chosen)]
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without a line for each."""
+
+    def log_message(self, *args: Any) -> None:
+        """Write nothing."""
+
+
+class Visit:
+    """A page of a browser, and what it said."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.address = page, address
+        self.faults: list[str] = []
+        page.on("console", lambda message: self.faults.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("request", lambda request: self._check(request.url))
+
+    def _check(self, url: str) -> None:
+        if not url.startswith((self.address, "data:", "blob:")):
+            self.faults.append(f"asks for {url}")
+
+    def check(self, path: str, axe: Any) -> Iterator[str]:
+        """Yield the faults of a page of the site."""
+        self.faults.clear()
+        self.page.goto(self.address + path, wait_until="load")
+        wide = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if wide > 0:
+            self.faults.append(f"{wide} pixels wider than the window")
+        for each in axe.run(self.page, options=AXE_RULES).response["violations"]:
+            places = [node["html"][:120] for node in each["nodes"]]
+            self.faults.append(f"axe {each['id']}: {len(places)} times, first {places[0]}")
+        yield from self.faults
+
+    def finds(self, word: str, wanted: str) -> bool:
+        """Return whether the site's search finds a page by a word."""
+        self.page.goto(f"{self.address}search.html?q={quote(word)}", wait_until="load")
+        self.page.wait_for_selector("#search-results p.search-summary:not(:empty)")
+        return bool(self.page.locator(f'#search-results ul.search li a[href*="{wanted}"]').count())
+
+
+def faults(package: str) -> Iterator[str]:
+    """Yield what is wrong with a site."""
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import sync_playwright
+
+    site = BUILT / package
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+                visit = Visit(page, f"http://127.0.0.1:{server.server_port}/")
+                for path in kinds(site):
+                    yield from (f"{package}/{path} at {width}, {scheme}: {each}" for each in visit.check(path, Axe()))
+                if (width, scheme) == (WIDTHS[0], SCHEMES[0]):
+                    for word, wanted in FOUND[package].items():
+                        if not visit.finds(word, wanted):
+                            yield f"{package}: the search for {word!r} does not find {wanted}"
+                page.close()
+        browser.close()
+    server.shutdown()
+
+
+def main() -> int:
+    """Check the sites that the arguments name, or both; return 1 if a page has a fault."""
+    failed = False
+    for package in sys.argv[1:] or PACKAGES:
+        for each in faults(package):
+            failed = True
+            sys.stdout.write(f"{each}\n")
+            sys.stdout.flush()
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
