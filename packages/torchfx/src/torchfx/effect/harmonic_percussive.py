@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -12,11 +12,11 @@ from torch.nn.functional import pad
 from torchfx.core.processor import Processor
 from torchfx.effect.overlap import added_frames, frames_of, transformed
 from torchfx.errors import ArgumentError
-from torchfx.functional.harmonic_percussive import harmonic_and_percussive
+from torchfx.functional.harmonic_percussive import along_both, share
 from torchfx.functional.stretching import OVERLAP, overlapping_window
 from torchfx.parameters import count, number
 from torchfx.pieces import PIECE, Pieces
-from torchfx.tensors import cut
+from torchfx.tensors import cut, joined
 
 __all__ = ["HarmonicPart", "PercussivePart"]
 
@@ -24,6 +24,7 @@ __all__ = ["HarmonicPart", "PercussivePart"]
 class MaskedPart(Processor):
     """A share of the spectra of a signal's frames, which `torchfx.functional.hpss` gives."""
 
+    is_harmonic: ClassVar[bool]
     kernel_size: int = count(default=31, draws=(3, 9), doc="frames, and bins, of which medians are taken; odd")
     power: float = number(
         default=2.0, low=0.0, open_low=True, draws=(1.0, 3.0), learnable=False, doc="how sharply parts are told apart"
@@ -32,10 +33,6 @@ class MaskedPart(Processor):
         default=1.0, low=1.0, draws=(1.0, 3.0), learnable=False, doc="by how much a median must exceed the other"
     )
     n_fft: int = count(default=2048, low=16, high=65_536, draws=(256, 256), doc="samples in a window, a multiple of 4")
-
-    @abstractmethod
-    def share(self, magnitudes: Tensor) -> Tensor:
-        """Return what of each bin and frame belongs to the part, of magnitudes (..., bins, frames)."""
 
     def check_parameters(self) -> None:
         """Raise where a parameter cannot be used."""
@@ -51,13 +48,13 @@ class MaskedPart(Processor):
             return x
         count = time // hop + 1
         y = added_frames(self._masked(pad(x, (2 * hop, (count + 1) * hop - time))))
-        return cut(y, 2 * hop, time) / self._weights(x, 0, time, count)
+        return (cut(y, 2 * hop, time) / self._weights(x, 0, time, count)).to(x.dtype)
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
         """Yield the part; the medians of some frames need half a kernel of frames beside them."""
         hop, beside = self.n_fft // OVERLAP, self.kernel_size // 2
         count, at_once = x.time // hop + 1, max(1, PIECE // hop, 4 * beside)
-        behind = x.read(0, 0).new_zeros(*x.shape[:-1], (OVERLAP - 1) * hop)
+        behind = torch.zeros(*x.shape[:-1], (OVERLAP - 1) * hop, dtype=torch.float64)
         for first in range(0, count, at_once):
             stop = min(count, first + at_once)
             begin, end = max(0, first - beside), min(count, stop + beside)
@@ -68,23 +65,27 @@ class MaskedPart(Processor):
             y, behind = y[..., :done], y[..., done:]
             place = (first - 2) * hop
             y = y[..., max(0, -place) : x.time - place]
-            yield y / self._weights(y, max(0, place), y.shape[-1], count)
+            yield (y / self._weights(y, max(0, first - 2), y.shape[-1], count)).to(heard.dtype)
 
     def _masked(self, x: Tensor) -> Tensor:
-        """Return windowed frames (..., frames, n_fft) of the part of a signal's whole number of hops."""
-        window = overlapping_window(self.n_fft, x.device).to(x.dtype)
-        spectra = transformed(torch.fft.rfft, frames_of(x, self.n_fft // OVERLAP) * window)
-        return transformed(torch.fft.irfft, self.share(spectra.abs().mT).mT * spectra) * window
+        """Return windowed frames (..., frames, n_fft), float64, of the part of a signal's whole number of hops.
 
-    def _weights(self, like: Tensor, start: int, length: int, count: int) -> Tensor:
-        """Return what the squares of the windows of `count` frames add up to, 1 but at the ends."""
-        hop, at = self.n_fft // OVERLAP, torch.arange(start, start + length, device=like.device)
+        Shares are found in the samples' precision. Spectra in float32 would be off by a part of the signal's peak,
+        which may be far above the part's.
+        """
+        window = overlapping_window(self.n_fft, x.device)
+        spectra = transformed(torch.fft.rfft, frames_of(x.double(), self.n_fft // OVERLAP) * window)
+        medians = along_both(spectra.abs().mT.to(x.dtype), self.kernel_size)
+        own, other = medians if self.is_harmonic else medians[::-1]
+        return transformed(torch.fft.irfft, share(own, other, self.power, self.margin).mT * spectra) * window
+
+    def _weights(self, like: Tensor, first: int, length: int, count: int) -> Tensor:
+        """Return what the squares of the windows of `count` frames add up to, from a hop on: 1 but at the ends."""
+        rows = torch.arange(first, first - (-length // (self.n_fft // OVERLAP)), device=like.device)
+        frames = rows[:, None] + 2 - torch.arange(OVERLAP, device=like.device)
+        there = ((frames >= 0) & (frames < count)).double()
         squares = overlapping_window(self.n_fft, like.device).square()
-        total = torch.zeros(length, dtype=torch.float64, device=like.device)
-        for k in range(OVERLAP):
-            frame = at // hop + 2 - k
-            total = total + torch.where((frame >= 0) & (frame < count), squares[at % hop + k * hop], 0.0)
-        return total.to(like.dtype)
+        return joined(there @ squares.unflatten(-1, (OVERLAP, -1)), length)
 
 
 class HarmonicPart(MaskedPart):
@@ -105,9 +106,7 @@ class HarmonicPart(MaskedPart):
         (True, True)
     """
 
-    def share(self, magnitudes: Tensor) -> Tensor:
-        """Return what belongs to the part."""
-        return harmonic_and_percussive(magnitudes, self.kernel_size, self.power, self.margin)[0]
+    is_harmonic = True
 
 
 class PercussivePart(MaskedPart):
@@ -123,6 +122,4 @@ class PercussivePart(MaskedPart):
         (True, True)
     """
 
-    def share(self, magnitudes: Tensor) -> Tensor:
-        """Return what belongs to the part."""
-        return harmonic_and_percussive(magnitudes, self.kernel_size, self.power, self.margin)[1]
+    is_harmonic = False

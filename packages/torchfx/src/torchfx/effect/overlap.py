@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import fold
+from torch.nn.functional import pad
 
 from torchfx.functional.stretching import OVERLAP
-from torchfx.tensors import in_rows
+from torchfx.tensors import in_rows, joined
 
 __all__ = ["added_frames", "frames_of", "transformed"]
 
@@ -37,8 +37,8 @@ def transformed(transform: Callable[[Tensor], Tensor], frames: Tensor) -> Tensor
 
 def added_frames(frames: Tensor) -> Tensor:
     """Return the sum (..., time) of frames (..., frames, n), each a hop behind the one before."""
-    n, leading = frames.shape[-1], frames.shape[:-2]
-    hop = n // OVERLAP
-    columns = frames.flatten(0, -3).mT if leading else frames.mT[None]
-    y = fold(columns, (1, (frames.shape[-2] - 1) * hop + n), (1, n), stride=(1, hop))[..., 0, 0, :]
-    return y.unflatten(0, leading) if leading else y[0]
+    pieces = frames.unflatten(-1, (OVERLAP, frames.shape[-1] // OVERLAP))
+    rows = pad(pieces[..., 0, :], (0, 0, 0, OVERLAP - 1))
+    for i in range(1, OVERLAP):
+        rows = rows + pad(pieces[..., i, :], (0, 0, i, OVERLAP - 1 - i))
+    return joined(rows, rows.shape[-2] * rows.shape[-1])

@@ -66,36 +66,33 @@ def hpss(
         raise ArgumentError(f"power must be > 0, got {number_text(power)}")
     if margin < 1:
         raise ArgumentError(f"margin must be >= 1, got {number_text(margin)}")
-    shares = harmonic_and_percussive(S.abs() if S.is_complex() else S, kernel_size, power, margin)
+    harmonic, percussive = along_both(S.abs() if S.is_complex() else S, kernel_size)
+    shares = share(harmonic, percussive, power, margin), share(percussive, harmonic, power, margin)
     return shares if mask else (shares[0] * S, shares[1] * S)
 
 
-def harmonic_and_percussive(magnitudes: Tensor, kernel_size: int, power: float, margin: float) -> tuple[Tensor, Tensor]:
-    """Return the shares of the harmonic and the percussive part; see `hpss`."""
-    harmonic = _median(magnitudes, kernel_size)
-    percussive = _median(magnitudes.mT, kernel_size).mT
-    silent = 0.5 if margin == 1 else 0.0
-    return (
-        _share(harmonic, margin * percussive, power, silent),
-        _share(percussive, margin * harmonic, power, silent),
-    )
+def along_both(magnitudes: Tensor, kernel_size: int) -> tuple[Tensor, Tensor]:
+    """Return medians of magnitudes (..., bins, frames) along time and along frequency."""
+    return _median(magnitudes, kernel_size), _median(magnitudes.mT, kernel_size).mT.contiguous()
+
+
+def share(own: Tensor, other: Tensor, power: float, margin: float) -> Tensor:
+    """Return own^power / (own^power + (margin other)^power), or what silence has where both are 0 or subnormal."""
+    other = margin * other
+    largest = torch.maximum(own, other).detach()  # any number would do: it keeps powers from over- and underflow
+    heard = largest >= torch.finfo(own.dtype).tiny
+    scale = torch.where(heard, largest, 1.0)
+    mine, others = (torch.where(heard, _power(each / scale, power), 1.0) for each in (own, other))
+    return torch.where(heard, mine / (mine + others), 0.5 if margin == 1 else 0.0)
 
 
 def _median(x: Tensor, window: int) -> Tensor:
     """Return the medians along the last dimension, which is mirrored at its ends."""
     count, half = x.shape[-1], window // 2
-    at = torch.arange(-half, count + half, device=x.device) % (2 * count)
+    at = torch.arange(-half, count + half, device=x.device)
+    at = at % at.new_full((), 2 * count)  # by a number it would be a condition on what `torch.export` accepts
     found: Tensor = _ops.sliding_median(x.index_select(-1, torch.minimum(at, 2 * count - 1 - at)), window)
     return found
-
-
-def _share(x: Tensor, other: Tensor, power: float, silent: float) -> Tensor:
-    """Return x^power / (x^power + other^power), or what silence has where both are 0 or subnormal."""
-    largest = torch.maximum(x, other).detach()  # any number would do: it keeps powers from over- and underflow
-    heard = largest >= torch.finfo(x.dtype).tiny
-    scale = torch.where(heard, largest, 1.0)
-    own, others = (torch.where(heard, _power(each / scale, power), 1.0) for each in (x, other))
-    return torch.where(heard, own / (own + others), silent)
 
 
 def _power(x: Tensor, power: float) -> Tensor:
