@@ -77,7 +77,8 @@ class MaskedPart(Processor):
         spectra = transformed(torch.fft.rfft, frames_of(x.double(), self.n_fft // OVERLAP) * window)
         medians = along_both(spectra.abs().mT.to(x.dtype), self.kernel_size)
         own, other = medians if self.is_harmonic else medians[::-1]
-        return transformed(torch.fft.irfft, share(own, other, self.power, self.margin).mT * spectra) * window
+        shares = share(own, other, self.power, self.margin).mT.contiguous()  # `torch.export` multiplies no other layout
+        return transformed(torch.fft.irfft, shares * spectra) * window
 
     def _weights(self, like: Tensor, first: int, length: int, count: int) -> Tensor:
         """Return what the squares of the windows of `count` frames add up to, from a hop on: 1 but at the ends."""
