@@ -16,6 +16,7 @@ __all__ = ["GRADIENTS"]
 def _backward(forward: Callable[..., Any], arguments: Sequence[Any], grads: Sequence[Tensor | None]) -> list[Any]:
     """Return the gradient of the samples: each median is looked for in its window."""
     (x, window), (grad,) = arguments, grads
+    assert grad is not None
     found = x.detach()
     y, count = forward(found, window), x.shape[-1] - window + 1
     at = torch.arange(count, device=x.device).expand(y.shape)

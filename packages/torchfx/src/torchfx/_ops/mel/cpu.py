@@ -21,7 +21,7 @@ def mel_forward(x: Tensor, *arguments: Any) -> None:
     *settings, y = arguments
     of = Pass(*settings)
     if not is_native_pass(x, of) or y.numel() == 0:
-        y.copy_(composite.mel_forward({}, x, *of))
+        y.copy_(composite.mel_forward({}, x, *settings))
         return
     _run("mel_forward", (), x, of, y, y.shape[-2])
 
@@ -31,7 +31,7 @@ def mel_backward(grad_y: Tensor, x: Tensor, *arguments: Any) -> None:
     *settings, grad_x = arguments
     of = Pass(*settings)
     if not is_native_pass(x, of) or grad_y.numel() == 0:
-        grad_x.copy_(composite.mel_backward({}, grad_y, x, *of))
+        grad_x.copy_(composite.mel_backward({}, grad_y, x, *settings))
         return
     given = packed(grad_y)
     _run("mel_backward", (given.data_ptr(),), x, of, grad_x, grad_y.shape[-2])

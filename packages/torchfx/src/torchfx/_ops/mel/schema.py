@@ -14,7 +14,8 @@ x[0] - p x[0] of its first sample, as Kaldi does (`ProcessWindow` in feature-win
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
@@ -28,7 +29,8 @@ SMALLEST = 2e-38
 """Whose logarithm is taken at least: a normal float."""
 
 
-class Pass(NamedTuple):
+@dataclass(slots=True)
+class Pass:
     """The arguments of a pass behind its signal; `torchfx._ops.mel_forward` says what each is."""
 
     window: Tensor
