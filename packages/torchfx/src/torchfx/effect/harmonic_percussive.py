@@ -27,7 +27,7 @@ class MaskedPart(Processor):
     is_harmonic: ClassVar[bool]
     kernel_size: int = count(default=31, draws=(3, 9), doc="frames, and bins, of which medians are taken; odd")
     power: float = number(
-        default=2.0, low=0.0, open_low=True, draws=(1.0, 3.0), learnable=False, doc="how sharply parts are told apart"
+        default=2.0, low=0.0, open_low=True, draws=(1.0, 3.0), learnable=False, doc="how sharply parts are separated"
     )
     margin: float = number(
         default=1.0, low=1.0, draws=(1.0, 3.0), learnable=False, doc="by how much a median must exceed the other"

@@ -1,4 +1,4 @@
-"""Steady sounds and attacks in a spectrogram, told apart by medians along time and along frequency."""
+"""Steady sounds and attacks in a spectrogram, separated by medians along time and along frequency."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hpss(
     Args:
         S: magnitudes or powers, not negative, or complex spectra, (..., bins, frames).
         kernel_size: frames, and bins, of which medians are taken; odd.
-        power: how sharply the parts are told apart, > 0.
+        power: how sharply the parts are separated, > 0.
         mask: whether the shares are returned instead of the parts.
         margin: by how much one median must exceed the other, >= 1.
 
