@@ -380,6 +380,11 @@ TORCHFX_API int32_t torchfx_sliding_max(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t window, int32_t threads);
 
+// Likewise y[t] is their median, of an odd number, or a NaN.
+TORCHFX_API int32_t torchfx_sliding_median(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t window, int32_t threads);
+
 // A quantiser whose errors come back through a filter, so that their spectrum is shaped:
 //
 //   v[t] = x[t] - taps[0] e[t-1] - ... - taps[order-1] e[t-order],   y[t] = round(v[t] + dither[t]),   e[t] = y[t] - v[t]
@@ -495,6 +500,7 @@ TORCHFX_API int32_t torchfx_packed_each(int32_t (*function)(const int64_t*), con
     declare(dynamics_forward)         \
     declare(limiter_forward)          \
     declare(sliding_max)              \
+    declare(sliding_median)           \
     declare(error_feedback_forward)   \
     declare(noise_forward)            \
     declare(noise_magnitude)          \

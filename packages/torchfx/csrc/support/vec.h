@@ -165,12 +165,18 @@ TORCHFX_INLINE vf fnma(vf a, vf b, vf c) { return c - a * b; }
 #if defined(TORCHFX_VECTORS) && defined(__AVX512F__)
 TORCHFX_INLINE vd max_of(vd a, vd b) { return (vd)_mm512_maskz_max_pd(0xff, (__m512d)a, (__m512d)b); }
 TORCHFX_INLINE vd min_of(vd a, vd b) { return (vd)_mm512_maskz_min_pd(0xff, (__m512d)a, (__m512d)b); }
+TORCHFX_INLINE vf max_of(vf a, vf b) { return (vf)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b); }
+TORCHFX_INLINE vf min_of(vf a, vf b) { return (vf)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b); }
 #elif defined(TORCHFX_VECTORS) && defined(__AVX2__)
 TORCHFX_INLINE vd max_of(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)a, (__m256d)b); }
 TORCHFX_INLINE vd min_of(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)a, (__m256d)b); }
+TORCHFX_INLINE vf max_of(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
+TORCHFX_INLINE vf min_of(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
 #else
 TORCHFX_INLINE vd max_of(vd a, vd b) { return a > b ? a : b; }
 TORCHFX_INLINE vd min_of(vd a, vd b) { return a < b ? a : b; }
+TORCHFX_INLINE vf max_of(vf a, vf b) { return a > b ? a : b; }
+TORCHFX_INLINE vf min_of(vf a, vf b) { return a < b ? a : b; }
 #endif
 
 // a * b + c and c - a * b of single numbers.

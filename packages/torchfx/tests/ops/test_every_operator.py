@@ -101,6 +101,7 @@ CASES = {
     "limiter_forward": lambda g: (
         g.signal(), g.signal(time=9), None, g.numbers([0.1, 0.001], [1.0, 0.1], 2), g.state(), g.state(9), None),
     "sliding_max": lambda g: (g.signal(), min(3, g.time)),
+    "sliding_median": lambda g: (g.signal(), max(1, min(5, g.time - 1 + g.time % 2))),
     "error_feedback_forward": lambda g: (100 * g.signal(), g.signal(), g.numbers(0, 0.25, 4), g.state(4) - 0.5),
     "noise_forward": lambda g: (g.signal(), g.numbers(0.1, 1), g.places(), 5, "normal", False),
     "noise_magnitude": lambda g: (g.places(), g.time, 5),

@@ -42,6 +42,7 @@ __all__ = [
     "rows",
     "saturated_forward",
     "sliding_max",
+    "sliding_median",
     "sos_zero_phase",
     "state_space_forward",
 ]
@@ -506,6 +507,24 @@ def sliding_max(x: Tensor, window: int) -> Tensor:
         tensor([3., 3., 2.])
     """
     return operators["sliding_max"](x, window)
+
+
+def sliding_median(x: Tensor, window: int) -> Tensor:
+    """Return the median of each `window` samples in a row, NaN where one of them is.
+
+    Args:
+        x: float32 or float64, (..., time).
+        window: how many samples, odd, in [1, time + 1].
+
+    Returns:
+        Like x, (..., time - window + 1).
+
+    Examples:
+        >>> import torch
+        >>> sliding_median(torch.tensor([1.0, 3.0, 2.0, 0.0]), 3)
+        tensor([2., 2.])
+    """
+    return operators["sliding_median"](x, window)
 
 
 def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor]:

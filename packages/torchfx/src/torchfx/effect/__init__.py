@@ -8,6 +8,7 @@ from torchfx.effect.dynamics import Compressor, Expander, NoiseGate
 from torchfx.effect.fade import Fade
 from torchfx.effect.fdn_reverb import FDNReverb
 from torchfx.effect.gain import Gain
+from torchfx.effect.harmonic_percussive import HarmonicPart, PercussivePart
 from torchfx.effect.invert import Invert
 from torchfx.effect.limiter import Limiter
 from torchfx.effect.mix import Mix
@@ -44,6 +45,7 @@ __all__ = [
     "Flanger",
     "Gain",
     "HardClip",
+    "HarmonicPart",
     "Invert",
     "Limiter",
     "Mix",
@@ -55,6 +57,7 @@ __all__ = [
     "Overdrive",
     "Pad",
     "Pan",
+    "PercussivePart",
     "Phaser",
     "PingPongDelay",
     "PitchShift",

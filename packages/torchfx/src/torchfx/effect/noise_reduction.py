@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, fold, pad
+from torch.nn.functional import avg_pool2d, pad
 
 from torchfx.core.processor import Processor
 from torchfx.effect.noise import recorded
+from torchfx.effect.overlap import added_frames, frames_of, transformed
 from torchfx.errors import ArgumentError
 from torchfx.functional.stretching import OVERLAP, overlapping_window
 from torchfx.parameters import count, number, recording, sample_rate
 from torchfx.pieces import PIECE, Pieces
 from torchfx.rate import ambient_rate
-from torchfx.tensors import cut, in_rows
+from torchfx.tensors import cut
 
 __all__ = ["NoiseReduction"]
 
@@ -78,9 +79,7 @@ class NoiseReduction(Processor):
             total = (inside * is_quiet[..., None].to(x.dtype)).sum(-2, dtype=torch.float64)
             noise = (total / quiet).to(x.dtype)
         loud = self._smoothed(self._loud(power, noise), self._spans(power.shape[-2], rate))
-        frames = self._attenuated(spectra, loud, window)
-        added_up = self._added_up(frames)
-        return cut(added_up, n - hop, time)
+        return cut(added_frames(self._attenuated(spectra, loud, window)), n - hop, time)
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
         """Yield the signal with less noise; where no noise is given, the signal is read twice before."""
@@ -116,7 +115,7 @@ class NoiseReduction(Processor):
             spectra, power = heard(begin, end)
             inner = slice(first - begin, stop - begin)
             loud = self._smoothed(self._loud(power, noise), spans)[..., inner, :]
-            y = self._added_up(self._attenuated(spectra[..., inner, :], loud, window))
+            y = added_frames(self._attenuated(spectra[..., inner, :], loud, window))
             length = y.shape[-1]
             y = y + pad(behind, (0, length - behind.shape[-1]))
             y, behind = y[..., : (stop - first) * hop], y[..., (stop - first) * hop :]
@@ -130,7 +129,7 @@ class NoiseReduction(Processor):
 
     def _heard(self, x: Tensor, window: Tensor) -> tuple[Tensor, Tensor]:
         """Return spectra and power (..., frames, bins) of a signal's whole number of hops."""
-        spectra = _each(torch.fft.rfft, _frames(x, self.n_fft // OVERLAP) * window)
+        spectra = transformed(torch.fft.rfft, frames_of(x, self.n_fft // OVERLAP) * window)
         return spectra, spectra.real.square() + spectra.imag.square()
 
     def _inside(self, time: int, count: int) -> tuple[int, int]:
@@ -148,7 +147,7 @@ class NoiseReduction(Processor):
         if noise.dim() > 1 and noise.shape[-2] not in (1, channels):
             raise ArgumentError(f"noise must have 1 channel or the signal's {channels}, got {noise.shape[-2]}")
         noise = pad(noise, (0, max(0, n - noise.shape[-1])))
-        heard = torch.fft.rfft(_frames(noise, hop) * window)
+        heard = torch.fft.rfft(frames_of(noise, hop) * window)
         found: Tensor = heard.abs().square().mean(-2)
         return found if shape else found.reshape(found.shape[-1:])
 
@@ -159,14 +158,7 @@ class NoiseReduction(Processor):
     def _attenuated(self, spectra: Tensor, loud: Tensor, window: Tensor) -> Tensor:
         """Return the frames (..., frames, n_fft) with less noise."""
         floor = 10 ** (-self.reduction_db / 20)
-        return _each(torch.fft.irfft, spectra * (floor + (1 - floor) * loud)) * window
-
-    def _added_up(self, frames: Tensor) -> Tensor:
-        """Return the sum (..., time) of frames (..., frames, n_fft), each a hop behind the one before."""
-        n, hop, leading = self.n_fft, self.n_fft // OVERLAP, frames.shape[:-2]
-        columns = frames.flatten(0, -3).mT if leading else frames.mT[None]
-        y = fold(columns, (1, (frames.shape[-2] - 1) * hop + n), (1, n), stride=(1, hop))[..., 0, 0, :]
-        return y.unflatten(0, leading) if leading else y[0]
+        return transformed(torch.fft.irfft, spectra * (floor + (1 - floor) * loud)) * window
 
     def _spans(self, count: int, rate: float) -> tuple[int, int]:
         """Return over how many frames and bins on each side the attenuation is averaged."""
@@ -182,29 +174,8 @@ class NoiseReduction(Processor):
         return found.unflatten(0, leading) if leading else found[0]
 
 
-def _each(transform: Callable[[Tensor], Tensor], frames: Tensor) -> Tensor:
-    """Return the transforms of frames (..., frames, n); where their number is `torch.export`'s variable, row by row.
-
-    PyTorch joins all dimensions but the last, which the exporter does not accept of a variable beside others.
-    """
-    if isinstance(frames.shape[-2], int) or frames.dim() == 2:
-        return transform(frames)
-    rows = [transform(row) for row in frames.flatten(0, -3).unbind()]
-    return torch.stack(rows).unflatten(0, frames.shape[:-2])
-
-
 def _quietest(total: Tensor) -> tuple[Tensor, int]:
     """Return which frames (..., frames) have the least power, of those that are not silent, and how many they are."""
     count = torch.sym_max(1, total.shape[-1] // QUIETEST)
     ranks = torch.where(total > 0, total, torch.inf).argsort(-1).argsort(-1)
     return ranks < count, count
-
-
-def _frames(x: Tensor, hop: int) -> Tensor:
-    """Return the frames (..., frames, OVERLAP hop) of a signal's whole number of hops.
-
-    `Tensor.unfold` does the same; PyTorch 2.13 has no rule for its derivative under `torch.vmap`, and warns.
-    """
-    pieces = in_rows(x, hop)
-    count = pieces.shape[-2] - OVERLAP + 1
-    return torch.cat([pieces[..., i : i + count, :] for i in range(OVERLAP)], dim=-1)

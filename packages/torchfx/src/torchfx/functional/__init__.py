@@ -5,6 +5,7 @@
 
 from torchfx.functional import torchaudio
 from torchfx.functional.filtering import biquad, fftconvolve, lfilter, sosfilt
+from torchfx.functional.harmonic_percussive import hpss
 from torchfx.functional.noise import add_noise, noise
 from torchfx.functional.sampling import decimate, medfilt
 from torchfx.functional.silence import loud_intervals
@@ -22,6 +23,7 @@ __all__ = [
     "fftconvolve",
     "filtfilt",
     "hilbert",
+    "hpss",
     "lfilter",
     "lfilter_zi",
     "loud_intervals",

@@ -129,6 +129,9 @@ def medfilt(volume: Tensor, kernel_size: int | Sequence[int] | None = None) -> T
     if count == 1 or volume.numel() == 0:
         return volume.clone()
     windows = pad(volume, [size // 2 for size in reversed(sizes) for _ in range(2)])
+    if count in sizes:  # along one dimension
+        found: Tensor = _ops.sliding_median(windows.movedim(sizes.index(count), -1), count)
+        return found.movedim(-1, sizes.index(count))
     for dim, size in enumerate(sizes):
         windows = windows.unfold(dim, size, 1)
     # Some rows at a time: the median needs its windows side by side in memory.

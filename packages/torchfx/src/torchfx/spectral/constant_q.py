@@ -32,11 +32,15 @@ class LogSpaced(Feature):
     n_bins: int = count(default=84, draws=(2, 12), doc="bins")
     bins_per_octave: int = count(default=12, draws=(3, 12), doc="bins in an octave")
     window: str = choice(tuple(COSINES), default="hann", doc="the bins' shape over frequency")
+    gamma: float | None = number(
+        default=None, low=0.0, unit="Hz", draws=(0.0, 40.0), learnable=False, optional=True,
+        doc="added to each bin's width; None: widths are a multiple of the ear's, 24.7 + 0.108 f Hz",
+    )  # fmt: skip
 
     @property
     def bandwidth_offset(self) -> float:
         """Hz that are added to each bandwidth."""
-        return 0.0
+        return erb_offset(self.bins_per_octave) if self.gamma is None else self.gamma
 
     @property
     def settings(self) -> tuple[float, int, int, float, str]:
@@ -160,6 +164,7 @@ class CQT(LogSpectrum):
         (torch.Size([84, 44]), 45)
     """
 
+    gamma = 0.0
     fs: float | None = sample_rate(default=None)
 
 
@@ -177,16 +182,7 @@ class VQT(LogSpectrum):
         torch.Size([2, 60, 87])
     """
 
-    gamma: float | None = number(
-        default=None, low=0.0, unit="Hz", draws=(0.0, 40.0), learnable=False, optional=True,
-        doc="added to each bin's width; None: widths are a multiple of the ear's, 24.7 + 0.108 f Hz",
-    )  # fmt: skip
     fs: float | None = sample_rate(default=None)
-
-    @property
-    def bandwidth_offset(self) -> float:
-        """Hz that are added to each bandwidth."""
-        return erb_offset(self.bins_per_octave) if self.gamma is None else self.gamma
 
 
 class InverseCQT(LogSynthesis):
@@ -206,6 +202,7 @@ class InverseCQT(LogSynthesis):
         True
     """
 
+    gamma = 0.0
     fs: float | None = sample_rate(default=None)
 
 
@@ -223,16 +220,7 @@ class InverseVQT(LogSynthesis):
         True
     """
 
-    gamma: float | None = number(
-        default=None, low=0.0, unit="Hz", draws=(0.0, 40.0), learnable=False, optional=True,
-        doc="added to each bin's width; None: widths are a multiple of the ear's, 24.7 + 0.108 f Hz",
-    )  # fmt: skip
     fs: float | None = sample_rate(default=None)
-
-    @property
-    def bandwidth_offset(self) -> float:
-        """Hz that are added to each bandwidth."""
-        return erb_offset(self.bins_per_octave) if self.gamma is None else self.gamma
 
 
 def moved(values: Tensor, sources: Tensor, targets: Tensor, weights: Tensor, size: int) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.mel import composite
+from torchfx._ops.mel.schema import Pass
 from torchfx._ops.memory import address, packed, raise_for, signal_rows
 
 why_missing = native.why_missing
@@ -19,44 +19,42 @@ why_missing = native.why_missing
 def mel_forward(x: Tensor, *arguments: Any) -> None:
     """Compute the frames of every row."""
     *settings, y = arguments
-    if not is_native_pass(x, *settings) or y.numel() == 0:
+    of = Pass(*settings)
+    if not is_native_pass(x, of) or y.numel() == 0:
         y.copy_(composite.mel_forward({}, x, *settings))
         return
-    _run("mel_forward", (), x, settings, y, y.shape[-2])
+    _run("mel_forward", (), x, of, y, y.shape[-2])
 
 
 def mel_backward(grad_y: Tensor, x: Tensor, *arguments: Any) -> None:
     """Compute the gradient of every row's samples."""
     *settings, grad_x = arguments
-    if not is_native_pass(x, *settings) or grad_y.numel() == 0:
+    of = Pass(*settings)
+    if not is_native_pass(x, of) or grad_y.numel() == 0:
         grad_x.copy_(composite.mel_backward({}, grad_y, x, *settings))
         return
     given = packed(grad_y)
-    _run("mel_backward", (given.data_ptr(),), x, settings, grad_x, grad_y.shape[-2])
+    _run("mel_backward", (given.data_ptr(),), x, of, grad_x, grad_y.shape[-2])
 
 
-def _run(name: str, first: tuple[int, ...], x: Tensor, settings: Sequence[Any], result: Tensor, bands: int) -> None:
-    window, filters, n_fft, hop, origin, count, reflect, *rest = settings
+def _run(name: str, first: tuple[int, ...], x: Tensor, of: Pass, result: Tensor, bands: int) -> None:
     signal, row_stride, time_stride, _ = signal_rows(x, x.shape[:-1])
-    taps, weights = packed(window), None if filters is None else packed(filters)
-    numbers = array("d", rest)
+    taps, weights = packed(of.window), None if of.filters is None else packed(of.filters)
+    numbers = array("d", (of.power, of.preemphasis, of.centred, of.gain, of.floor, of.offset))
     pack, run = native.call[name]
     status = run(pack(
         *first, signal.data_ptr(), row_stride, time_stride, x.shape[-1],
-        result.data_ptr(), x.numel() // x.shape[-1], count,
-        taps.data_ptr(), taps.shape[-1], n_fft, hop, origin, reflect, address(weights), bands, numbers.buffer_info()[0],
-        torch.get_num_threads(),
+        result.data_ptr(), x.numel() // x.shape[-1], of.count,
+        taps.data_ptr(), taps.shape[-1], of.n_fft, of.hop, of.origin, of.reflect, address(weights), bands,
+        numbers.buffer_info()[0], torch.get_num_threads(),
     ))  # fmt: skip
     if status:
         raise_for(status, name)
 
 
-def is_native_pass(
-    x: Tensor, window: Tensor, filters: Tensor | None, n_fft: int, hop: int, origin: int, count: int, reflect: bool,
-    power: float, *_: Any,
-) -> bool:  # fmt: skip
+def is_native_pass(x: Tensor, of: Pass) -> bool:
     """Return whether csrc computes a pass."""
-    return x.dtype is torch.float32 and power in (1, 2) and x.numel() > 0 and has_native_size(n_fft)
+    return x.dtype is torch.float32 and of.power in (1, 2) and x.numel() > 0 and has_native_size(of.n_fft)
 
 
 def has_native_size(n_fft: int) -> bool:

@@ -14,6 +14,7 @@ x[0] - p x[0] of its first sample, as Kaldi does (`ProcessWindow` in feature-win
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -22,29 +23,35 @@ from torchfx._ops.checks import check_coefficients, check_signal
 from torchfx._ops.operator import Operand, Operator, Shapes
 from torchfx.errors import ArgumentError, TorchFXError
 
-__all__ = ["OPERATORS"]
+__all__ = ["OPERATORS", "Pass"]
 
 SMALLEST = 2e-38
 """Whose logarithm is taken at least: a normal float."""
 
 
-def shapes(
-    x: Tensor,
-    window: Tensor,
-    filters: Tensor | None,
-    n_fft: int,
-    hop: int,
-    origin: int,
-    count: int,
-    reflect: bool,
-    power: float,
-    preemphasis: float,
-    centred: bool,
-    gain: float,
-    floor: float,
-    offset: float,
-) -> Shapes:
+@dataclass(slots=True)
+class Pass:
+    """The arguments of a pass behind its signal; `torchfx._ops.mel_forward` says what each is."""
+
+    window: Tensor
+    filters: Tensor | None
+    n_fft: int
+    hop: int
+    origin: int
+    count: int
+    reflect: bool
+    power: float
+    preemphasis: float
+    centred: bool
+    gain: float
+    floor: float
+    offset: float
+
+
+def shapes(x: Tensor, *arguments: Any) -> Shapes:
     """Return shape and dtype of the bands."""
+    of = Pass(*arguments)
+    window, filters, n_fft = of.window, of.filters, of.n_fft
     check_signal(x)
     check_coefficients("window", window, "(n,)", (None,), x)
     bins, length = n_fft // 2 + 1, window.shape[-1]
@@ -54,20 +61,20 @@ def shapes(
         check_coefficients("filters", filters, f"(bands >= 1, n_fft // 2 + 1 = {bins})", (None, bins), x)
         if filters.dim() != 2:
             raise ArgumentError(f"filters must have the shape (bands >= 1, {bins}), got {tuple(filters.shape)}")
-    if hop < 1:
-        raise ArgumentError(f"hop must be >= 1, got {hop}")
-    if count < 0:
-        raise ArgumentError(f"count must be >= 0, got {count}")
-    if not power > 0:
-        raise ArgumentError(f"power must be > 0, got {power}")
-    if gain and not (floor >= SMALLEST or offset >= SMALLEST):
-        raise ArgumentError(f"floor or offset must be >= {SMALLEST}, got {floor} and {offset}")
-    behind = (count - 1) * hop - origin + length - x.shape[-1]
-    if reflect and count and max(origin, behind) >= x.shape[-1]:
+    if of.hop < 1:
+        raise ArgumentError(f"hop must be >= 1, got {of.hop}")
+    if of.count < 0:
+        raise ArgumentError(f"count must be >= 0, got {of.count}")
+    if not of.power > 0:
+        raise ArgumentError(f"power must be > 0, got {of.power}")
+    if of.gain and not (of.floor >= SMALLEST or of.offset >= SMALLEST):
+        raise ArgumentError(f"floor or offset must be >= {SMALLEST}, got {of.floor} and {of.offset}")
+    behind = (of.count - 1) * of.hop - of.origin + length - x.shape[-1]
+    if of.reflect and of.count and max(of.origin, behind) >= x.shape[-1]:
         raise ArgumentError(
-            f"x must be longer than what is reflected at its ends, {max(origin, behind)} samples, got {x.shape[-1]}"
+            f"x must be longer than what is reflected at its ends, {max(of.origin, behind)} samples, got {x.shape[-1]}"
         )
-    return (((*x.shape[:-1], bins if filters is None else filters.shape[-2], count), x.dtype),)
+    return (((*x.shape[:-1], bins if filters is None else filters.shape[-2], of.count), x.dtype),)
 
 
 def gradient_shapes(grad_y: Tensor, x: Tensor, *rest: Any) -> Shapes:
