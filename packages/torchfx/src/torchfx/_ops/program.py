@@ -15,17 +15,27 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from torchfx._ops import native, splitting
-from torchfx._ops.checks import check_finite, check_stable
+from torchfx._ops.checks import STRIDED, check_finite, check_stable
 from torchfx._ops.memory import HUGE, coefficient_rows, empty, packed, raise_for, signal_rows
 from torchfx._ops.modulation.cpu import complete
 from torchfx._ops.modulation.schema import DELAY, PHASER
-from torchfx._ops.observers import profiler_enabled
+from torchfx._ops.observers import (
+    function_modes_active,
+    is_tracing,
+    modes_active,
+    profiler_enabled,
+    transforms_active,
+)
 from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["KINDS", "Field", "Kind", "Oversampling", "Program"]
+__all__ = ["KINDS", "Again", "Field", "Kind", "Oversampling", "Program"]
+
+Again = Callable[[Any], "Tensor | None"]
+"""Processes a signal like the last one; None where it is another one, or where PyTorch has to see what happens."""
 
 CURVES = native.numbers("curve_names")
 """The curves of the step `curve`; csrc/torchfx_program.h defines them."""
@@ -36,6 +46,10 @@ SIGNAL, RESULT = 0, 1
 PROGRAM_HEADER, STEP_HEADER = 3, 5
 """Integers in front of the first step, and of each step's fields."""
 CACHE_LINE = 64
+KEPT, KEPT_FOR_TERM = 4096, 12
+"""Doubles in which a delay network keeps what follows from its coefficients, and more for each of them."""
+SHORT = 1 << 12
+"""Samples, of all channels, up to which one thread runs a program (csrc/program/run.cpp)."""
 
 
 class Field(NamedTuple):
@@ -260,11 +274,12 @@ class Program:
         passed = None
         if self._in_rings:
             passed = self.works.setdefault(lines.data_ptr(), torch.zeros(1, dtype=torch.int64))
+        kept = torch.zeros(KEPT + KEPT_FOR_TERM * system.shape[-1] ** 2, dtype=torch.float64)
         return self._append(
             "delay_network", source,
             delays=torch.tensor(delays), lines=len(delays), inputs=system.shape[-1] - len(delays),
             **self._rows("systems", system, 2, leading), **filters, length=sum(delays), held=lines,
-            passed=passed,
+            passed=passed, kept=kept, kept_size=kept.numel(),
         )  # fmt: skip
 
     def dynamics(self, source: int, settings: Tensor, state: Tensor, key: int | None = None) -> int:
@@ -490,10 +505,12 @@ class Program:
                 words[field - len(values)] = places[buffer]
             free += [places[source] for source in set(sources) if last_use[source] == i and places[source] > RESULT]
         self._words = array("q", [self.double, len(self._records), count, *words])
-        function, of_program = native.call["program_run"], tuple(self._words.buffer_info())
+        of_program = tuple(self._words.buffer_info())
+        function, self._lasting = native.call["program_run"], (*of_program, 0, 0, -1)
         if late is not None:
             function = native.call["program_run_copied"]
             of_program += (*self._states_together(late), late)
+            self._lasting = of_program
         self._pack, self._run = partial(function.pack, *of_program), function.run
 
     def _states_together(self, late: int) -> tuple[int, int]:
@@ -578,6 +595,36 @@ class Program:
         if status:
             raise_for(status, "program_run")
         return y
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return what `run` does with contiguous signals like this one, for half of what that costs in Python.
+
+        That does nothing and returns None where a signal is unlike, requires a gradient, or may not go past PyTorch's
+        dispatcher (`is_direct`).
+        """
+        shape, dtype, is_huge = x.shape, x.dtype, x.nbytes >= HUGE
+        is_short, empty_like = x.numel() <= SHORT, torch.empty_like
+        run, threads = native.program_again, torch.get_num_threads
+        if run is None or x.numel() == 0 or shape[:-1] != self.shape:
+            return None
+        call = struct.pack("8q", *self._lasting, self.channels, shape[-1], splitting.THRESHOLD)
+
+        def again(x: Any) -> Tensor | None:
+            # `is_direct`, written out: of a short block, calling it takes as long as a filter.
+            if (
+                type(x) is not Tensor or x.dtype is not dtype or x.layout is not STRIDED or x.shape != shape
+                or not x.is_cpu or not x.is_contiguous() or x.is_neg() or x.requires_grad
+                or modes_active() or transforms_active() or function_modes_active() or forward_ad._current_level >= 0
+                or is_tracing() or profiler_enabled()
+            ):  # fmt: skip
+                return None
+            y = empty(shape, dtype, x) if is_huge else empty_like(x)
+            status = run(call, x.data_ptr(), y.data_ptr(), 1 if is_short else threads())
+            if status:
+                raise_for(status, "+".join(self.kinds))
+            return y
+
+        return again
 
     def serves(self, x: Tensor) -> bool:
         """Return whether a signal has the program's leading dimensions and type."""
