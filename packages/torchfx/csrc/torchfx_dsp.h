@@ -100,7 +100,7 @@ TORCHFX_API int32_t torchfx_sos_zero_phase(
 
 // A transfer function of order >= 1, as it is, stable or not.
 //   b, a       (rows, order + 1) each, a0 = 1; channel c has row c / repeat % rows, and every row has a channel
-//   state      (channels, order), SciPy's zi; on return the state after
+//   state      (channels, order), SciPy's zi; on return the state after; NULL for rest, and nothing is kept
 TORCHFX_API int32_t torchfx_lfilter_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t order,

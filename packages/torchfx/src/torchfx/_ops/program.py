@@ -15,27 +15,18 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from torchfx._ops import native, splitting
-from torchfx._ops.checks import STRIDED, check_finite, check_stable
+from torchfx._ops.again import Again, again
+from torchfx._ops.checks import check_finite, check_stable
 from torchfx._ops.memory import HUGE, coefficient_rows, empty, packed, raise_for, signal_rows
 from torchfx._ops.modulation.cpu import complete
 from torchfx._ops.modulation.schema import DELAY, PHASER
-from torchfx._ops.observers import (
-    function_modes_active,
-    is_tracing,
-    modes_active,
-    profiler_enabled,
-    transforms_active,
-)
+from torchfx._ops.observers import profiler_enabled
 from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["KINDS", "Again", "Field", "Kind", "Oversampling", "Program"]
-
-Again = Callable[[Any], "Tensor | None"]
-"""Processes a signal like the last one; None where it is another one, or where PyTorch has to see what happens."""
+__all__ = ["KINDS", "Field", "Kind", "Oversampling", "Program"]
 
 CURVES = native.numbers("curve_names")
 """The curves of the step `curve`; csrc/torchfx_program.h defines them."""
@@ -48,8 +39,6 @@ PROGRAM_HEADER, STEP_HEADER = 3, 5
 CACHE_LINE = 64
 KEPT, KEPT_FOR_TERM = 4096, 12
 """Doubles in which a delay network keeps what follows from its coefficients, and more for each of them."""
-SHORT = 1 << 12
-"""Samples, of all channels, up to which one thread runs a program (csrc/program/run.cpp)."""
 
 
 class Field(NamedTuple):
@@ -588,7 +577,7 @@ class Program:
             splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
         )  # fmt: skip
         if profiler_enabled():
-            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(self.kinds), [x]):
+            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + self._name(), [x]):
                 status = self._run(arguments)
         else:
             status = self._run(arguments)
@@ -597,34 +586,14 @@ class Program:
         return y
 
     def again(self, x: Tensor) -> Again | None:
-        """Return what `run` does with contiguous signals like this one, for half of what that costs in Python.
-
-        That does nothing and returns None where a signal is unlike, requires a gradient, or may not go past PyTorch's
-        dispatcher (`is_direct`).
-        """
-        shape, dtype, is_huge = x.shape, x.dtype, x.nbytes >= HUGE
-        is_short, empty_like = x.numel() <= SHORT, torch.empty_like
-        run, threads = native.program_again, torch.get_num_threads
-        if run is None or x.numel() == 0 or shape[:-1] != self.shape:
+        """Return what `run` does with contiguous signals like this one, for half of what that costs in Python."""
+        if native.program_again is None or x.numel() == 0 or x.shape[:-1] != self.shape:
             return None
-        call = struct.pack("8q", *self._lasting, self.channels, shape[-1], splitting.THRESHOLD)
+        call = struct.pack("8q", *self._lasting, self.channels, x.shape[-1], splitting.THRESHOLD)
+        return again(x, native.program_again, call, self._name)
 
-        def again(x: Any) -> Tensor | None:
-            # `is_direct`, written out: of a short block, calling it takes as long as a filter.
-            if (
-                type(x) is not Tensor or x.dtype is not dtype or x.layout is not STRIDED or x.shape != shape
-                or not x.is_cpu or not x.is_contiguous() or x.is_neg() or x.requires_grad
-                or modes_active() or transforms_active() or function_modes_active() or forward_ad._current_level >= 0
-                or is_tracing() or profiler_enabled()
-            ):  # fmt: skip
-                return None
-            y = empty(shape, dtype, x) if is_huge else empty_like(x)
-            status = run(call, x.data_ptr(), y.data_ptr(), 1 if is_short else threads())
-            if status:
-                raise_for(status, "+".join(self.kinds))
-            return y
-
-        return again
+    def _name(self) -> str:
+        return "+".join(self.kinds)
 
     def serves(self, x: Tensor) -> bool:
         """Return whether a signal has the program's leading dimensions and type."""

@@ -32,8 +32,8 @@ from torch.nn.modules.module import _global_forward_hooks as _forward_hooks
 from torch.nn.modules.module import _global_forward_pre_hooks as _forward_pre_hooks
 from typing_extensions import Self
 
+from torchfx._ops.again import Again
 from torchfx._ops.observers import is_wrapped, modes_active, tensors_are_replaced
-from torchfx._ops.program import Again
 from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
 from torchfx.plan.steps import CausalStep, LateStep, ModuleStep, ParallelStep, Plan, Step, lasting
 from torchfx.rate import ambient

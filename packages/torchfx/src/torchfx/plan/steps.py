@@ -18,10 +18,11 @@ from torch.nn.functional import pad
 
 from torchfx import _ops
 from torchfx._ops import native
+from torchfx._ops.again import SHORT, Again
 from torchfx._ops.checks import leading_dimensions
 from torchfx._ops.observers import is_wrapped, transforms_active
 from torchfx._ops.operator import is_native
-from torchfx._ops.program import PARTITIONED, SHORT, Again, Program
+from torchfx._ops.program import PARTITIONED, Program
 from torchfx._ops.sos.cpu import sos_forward_each
 from torchfx.errors import ArgumentError, StreamError, TorchFXError
 from torchfx.pieces import Pieces

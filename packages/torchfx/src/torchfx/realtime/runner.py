@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native
+from torchfx._ops.again import Again
 from torchfx._ops.operator import is_native
-from torchfx._ops.program import Again, Program
+from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
 from torchfx.plan import FeatureStep, LateStep, State, Step
 from torchfx.rate import resampled_length

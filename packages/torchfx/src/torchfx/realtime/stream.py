@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from torchfx._ops.again import Again
 from torchfx._ops.checks import not_float
-from torchfx._ops.program import Again
 from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import FilterChain
