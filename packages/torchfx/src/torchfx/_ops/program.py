@@ -38,7 +38,7 @@ PROGRAM_HEADER, STEP_HEADER = 3, 5
 """Integers in front of the first step, and of each step's fields."""
 CACHE_LINE = 64
 KEPT, KEPT_FOR_TERM = 4096, 12
-"""Doubles in which a delay network keeps what follows from its coefficients, and more for each of them."""
+"""Doubles in which a single delay network keeps what follows from its coefficients, and more for each of them."""
 
 
 class Field(NamedTuple):
@@ -263,12 +263,13 @@ class Program:
         passed = None
         if self._in_rings:
             passed = self.works.setdefault(lines.data_ptr(), torch.zeros(1, dtype=torch.int64))
-        kept = torch.zeros(KEPT + KEPT_FOR_TERM * system.shape[-1] ** 2, dtype=torch.float64)
+        room = KEPT + KEPT_FOR_TERM * system.shape[-1] ** 2 if math.prod(leading) == 1 else 0
+        kept = torch.zeros(room, dtype=torch.float64) if room else None
         return self._append(
             "delay_network", source,
             delays=torch.tensor(delays), lines=len(delays), inputs=system.shape[-1] - len(delays),
             **self._rows("systems", system, 2, leading), **filters, length=sum(delays), held=lines,
-            passed=passed, kept=kept, kept_size=kept.numel(),
+            passed=passed, kept=kept, kept_size=room,
         )  # fmt: skip
 
     def dynamics(self, source: int, settings: Tensor, state: Tensor, key: int | None = None) -> int:
