@@ -262,7 +262,9 @@ struct Prepared {
 class Kept {
 public:
     Kept(void* memory, int64_t bytes) : head_(static_cast<Head*>(memory)), bytes_(static_cast<std::size_t>(bytes)) {
-        if (head_ && (bytes_ < sizeof(Head) + 2 * sizeof(Prepared) || head_->taken.exchange(1, std::memory_order_acquire))) head_ = nullptr;
+        if (!head_) return;
+        const bool has_room = bytes_ >= sizeof(Head) + 2 * sizeof(Prepared);
+        if (!has_room || head_->taken.exchange(1, std::memory_order_acquire)) head_ = nullptr;
     }
     ~Kept() {
         if (head_) head_->taken.store(0, std::memory_order_release);

@@ -578,7 +578,7 @@ class Program:
             splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
         )  # fmt: skip
         if profiler_enabled():
-            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + self._name(), [x]):
+            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(self.kinds), [x]):
                 status = self._run(arguments)
         else:
             status = self._run(arguments)
@@ -587,14 +587,11 @@ class Program:
         return y
 
     def again(self, x: Tensor) -> Again | None:
-        """Return what `run` does with contiguous signals like this one, for half of what that costs in Python."""
+        """Return what `run` does with signals like this one, contiguous ones for half of the cost in Python."""
         if native.program_again is None or x.numel() == 0 or x.shape[:-1] != self.shape:
             return None
         call = struct.pack("8q", *self._lasting, self.channels, x.shape[-1], splitting.THRESHOLD)
-        return again(x, native.program_again, call, self._name)
-
-    def _name(self) -> str:
-        return "+".join(self.kinds)
+        return again(x, native.program_again, call, "program_again", self.run)
 
     def serves(self, x: Tensor) -> bool:
         """Return whether a signal has the program's leading dimensions and type."""

@@ -38,7 +38,7 @@ def lfilter_again(x: Tensor, b: Tensor, a: Tensor) -> list[Again]:
             wide, source, time, 1, 1, target, time, channels, time, order, above, 1, 1, below, 1, 1, 0, threads
         ))  # fmt: skip
 
-    return [again(x, call, (b, a), lambda: "lfilter_forward")]
+    return [again(x, call, (b, a), "lfilter_forward")]
 
 
 def lfilter_zero_phase(x: Tensor, b: Tensor, a: Tensor, edge: int, extension: str, y: Tensor) -> None:
