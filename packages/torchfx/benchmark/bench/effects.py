@@ -103,11 +103,11 @@ def by_pedalboard_stream(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
 def _peer(job: dict[str, Any]) -> Any:
     import pedalboard
 
-    def built(name: str, *arguments: float) -> Any:
+    def built(name: str, *arguments: Any) -> Any:
         return getattr(pedalboard, name)(*arguments)
 
     peer = job["peer"]
-    return built(*peer) if isinstance(peer[0], str) else pedalboard.Pedalboard([built(*each) for each in peer])
+    return built(*peer) if isinstance(peer[0], str) else built("Pedalboard", [built(*each) for each in peer])
 
 
 def by_librosa(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
