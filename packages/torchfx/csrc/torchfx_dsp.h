@@ -100,7 +100,7 @@ TORCHFX_API int32_t torchfx_sos_zero_phase(
 
 // A transfer function of order >= 1, as it is, stable or not.
 //   b, a       (rows, order + 1) each, a0 = 1; channel c has row c / repeat % rows, and every row has a channel
-//   state      (channels, order), SciPy's zi; on return the state after
+//   state      (channels, order), SciPy's zi; on return the state after; NULL for rest, and nothing is kept
 TORCHFX_API int32_t torchfx_lfilter_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t order,
@@ -244,6 +244,8 @@ TORCHFX_API int32_t torchfx_saturation_tables(const double* loops, int64_t count
 // lines_out and state_out may both be NULL: nothing is kept.
 //   passed     NULL, or where lines_in and lines_out are the same memory, how many samples went through since each line was
 //              oldest first: the oldest one now stands behind as many others, modulo the delay. On return the same, or 0
+//   kept       NULL, or memory, zeros at first, where calls with the same delays, systems and sos leave what follows from them
+//              to later ones, if there is room. Of several calls at a time one has it
 // States before and after may be the same memory. Subnormal numbers count as zero. The caller sees to it that the loops
 // decay.
 TORCHFX_API int32_t torchfx_delay_network_forward(
@@ -252,7 +254,8 @@ TORCHFX_API int32_t torchfx_delay_network_forward(
     const int64_t* delays, int64_t lines, int64_t inputs, int64_t outputs,
     const double* systems, int64_t system_rows, int64_t system_repeat,
     const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat, int32_t filter_first,
-    const double* lines_in, double* lines_out, const double* state_in, double* state_out, int64_t* passed, int32_t threads);
+    const double* lines_in, double* lines_out, const double* state_in, double* state_out, int64_t* passed,
+    void* kept, int64_t kept_bytes, int32_t threads);
 
 // Another sample rate: x is a signal of `samples` samples a channel, zero outside of them, and
 //

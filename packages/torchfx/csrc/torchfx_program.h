@@ -81,7 +81,7 @@ extern "C" {
 
 // As in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups. length: the sum of delays;
 // held (groups, length): the lines' state; state (sections, groups, lines, 2): the filters'. sections may be 0. passed may
-// be NULL.
+// be NULL, as may kept.
 #define TORCHFX_FIELDS_delay_network(field)                                       \
     field(delays, int64, constant, lines)                                         \
     field(lines, integer, setting, 1)                                             \
@@ -96,7 +96,9 @@ extern "C" {
     field(length, integer, setting, 1)                                            \
     field(held, float64, optional_resting_state, channels / inputs * length)      \
     field(state, float64, optional_resting_state, sections * (channels / inputs) * lines * 2) \
-    field(passed, int64, optional_state, 1)
+    field(passed, int64, optional_state, 1)                                       \
+    field(kept, float64, optional_constant, kept_size)                            \
+    field(kept_size, integer, setting, 1)
 
 // As in torchfx_dynamics_forward, for groups of `linked` channels side by side. The key is the first of a group's channels
 // of a second buffer, or the source, for none.
@@ -302,6 +304,11 @@ TORCHFX_API int32_t torchfx_program_run_copied(
     const int64_t* program, int64_t words, const void* states, int64_t bytes, int64_t late, const void* x,
     int64_t x_channel_stride, int64_t x_time_stride, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     int64_t threshold, int32_t threads);
+
+// Either of them on contiguous signals, for a program that fits together: nothing is checked again. What stays the same
+// from call to call is in `call`: program, words, states, bytes, late (-1: the states change in place), channels, samples,
+// threshold.
+TORCHFX_API int32_t torchfx_program_again(const int64_t* call, const void* x, void* y, int32_t threads);
 
 #ifdef __cplusplus
 }

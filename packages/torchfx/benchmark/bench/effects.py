@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,8 @@ from torchfx.core.wave import Wave
 from torchfx.realtime import Stream
 
 __all__ = [
-    "Effect", "by_librosa", "by_pedalboard", "by_pedalboard_stream", "by_pyloudnorm", "cents_off", "loudness_of",
-    "loudness_off", "off", "processed", "streamed",
+    "Effect", "by_librosa", "by_pedalboard", "by_pedalboard_stream", "by_pyloudnorm", "called", "cents_off",
+    "loudness_of", "loudness_off", "off", "off_in_blocks", "processed", "streamed",
 ]  # fmt: skip
 
 Samples = npt.NDArray[np.float32]
@@ -30,8 +32,8 @@ class Effect(Chain):
     """One effect.
 
     Attributes:
-        text: as on the command line; "" for a measurement.
-        peer: pedalboard's class and its arguments.
+        text: as on the command line, of a chain with " | " between; "" for a measurement.
+        peer: pedalboard's class and its arguments; of a chain one after the other.
     """
 
     filters: tuple[Design, ...] = ()
@@ -44,41 +46,68 @@ class Effect(Chain):
         return {"fs": self.fs, "text": self.text, "peer": self.peer}
 
 
+def build(text: str) -> Any:
+    """Return an effect or a chain."""
+    return reduce(or_, map(spec.build, text.split(" | ")))
+
+
 def processed(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
     """Return `wave | effect`."""
-    wave, module = Wave(x, job["fs"]), spec.build(job["text"])
+    wave, module = Wave(x, job["fs"]), build(job["text"])
     return lambda: (wave | module).ys
+
+
+def called(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return `effect(x)` with the rate that it was built for, if it depends on one."""
+    module, samples = build(job["text"]), torch.from_numpy(x)
+    if "fs" in module.declarations:
+        module.fs = job["fs"]
+    return lambda: module(samples)
 
 
 def off(effect: Chain, x: Samples, y: npt.NDArray[Any]) -> float:
     """Return the largest difference from the float64 result, relative to its peak."""
     assert isinstance(effect, Effect)
-    exact = (Wave(x.astype(np.float64), effect.fs) | spec.build(effect.text)).ys.numpy()
+    exact = (Wave(x.astype(np.float64), effect.fs) | build(effect.text)).ys.numpy()
     return float(np.abs(y - exact).max() / np.abs(exact).max())
+
+
+def off_in_blocks(effect: Chain, x: Samples, y: npt.NDArray[Any]) -> float:
+    """Return the same of a stream: of ten such blocks, whose first one gave y."""
+    assert isinstance(effect, Effect)
+    single, double = (Stream(build(effect.text), effect.fs, len(x)) for _ in range(2))
+    samples = torch.from_numpy(x)
+    blocks = np.stack([single.process(samples).numpy() for _ in range(10)])
+    exact = np.stack([double.process(samples.double()).numpy() for _ in range(10)])
+    return float(max(np.abs(blocks - exact).max(), np.abs(blocks[0] - y).max()) / np.abs(exact).max())
 
 
 def by_pedalboard(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
     """Return a call of pedalboard's effect."""
-    import pedalboard
-
-    name, *arguments = job["peer"]
-    effect = getattr(pedalboard, name)(*arguments)
+    effect = _peer(job)
     return lambda: effect(x, job["fs"])
 
 
 def streamed(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
     """Return `Stream.process(x)`: the first call starts from rest, later ones continue."""
-    stream, samples = Stream(spec.build(job["text"]), job["fs"], len(x)), torch.from_numpy(x)
+    stream, samples = Stream(build(job["text"]), job["fs"], len(x)), torch.from_numpy(x)
     return lambda: stream.process(samples)
 
 
 def by_pedalboard_stream(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
     """Return a call of pedalboard's effect that continues the one before."""
+    effect = _peer(job)
+    return lambda: effect(x, job["fs"], reset=False)
+
+
+def _peer(job: dict[str, Any]) -> Any:
     import pedalboard
 
-    name, *arguments = job["peer"]
-    effect = getattr(pedalboard, name)(*arguments)
-    return lambda: effect(x, job["fs"], reset=False)
+    def built(name: str, *arguments: Any) -> Any:
+        return getattr(pedalboard, name)(*arguments)
+
+    peer = job["peer"]
+    return built(*peer) if isinstance(peer[0], str) else built("Pedalboard", [built(*each) for each in peer])
 
 
 def by_librosa(job: dict[str, Any], x: Samples) -> Callable[[], Any]:

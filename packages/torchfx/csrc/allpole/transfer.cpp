@@ -8,6 +8,7 @@
 #include "support/both_ways.h"
 #include "support/pool.h"
 #include "support/rows.h"
+#include "support/scratch.h"
 #include "support/signal.h"
 #include "torchfx_dsp.h"
 
@@ -230,12 +231,14 @@ extern "C" int32_t torchfx_lfilter_forward(
     double* state, int32_t threads) {
     using namespace torchfx;
     const Transfer transfer = {{b, order, {b_rows, b_repeat}}, {a, order, {a_rows, a_repeat}}, threads};
-    if (!x || !y || !state || channels < 1 || samples < 1 || x_repeat < 1 || channels % x_repeat != 0)
+    if (!x || !y || channels < 1 || samples < 1 || x_repeat < 1 || channels % x_repeat != 0)
         return TORCHFX_BAD_ARGUMENT;
     if (const int32_t status = transfer.check(channels)) return status;
     return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
-        run_channels(transfer, 0, channels, state,
+        Scratch<double, 64> rest(static_cast<std::size_t>(state ? 0 : channels * order));
+        std::fill_n(rest.data(), state ? 0 : channels * order, 0.0);
+        run_channels(transfer, 0, channels, state ? state : rest.data(),
                      Pass<Sample, Sample>{static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat,
                                           static_cast<Sample*>(y), y_channel_stride, 1, samples});
         return TORCHFX_OK;

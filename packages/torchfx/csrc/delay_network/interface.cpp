@@ -1,11 +1,14 @@
 // torchfx_delay_network_forward: group by group, in blocks no longer than the shortest delay, so that nothing a block
 // writes into a line is read in the same block.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <deque>
 #include <limits>
 #include <new>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "delay_network/kernels.h"
 #include "sos/kernels.h"
@@ -130,9 +133,10 @@ public:
         weights_.reserve(terms);
     }
 
+    void end() { pointers_.resize(sources_.size()); }
+
     // `signals` are all of them, as they lie for the next block.
     void point(const ScratchVector<const double*>& signals) {
-        pointers_.resize(sources_.size());
         for (std::size_t k = 0; k < sources_.size(); ++k) pointers_[k] = signals[sources_[k]];
     }
     WeightedSum row(std::size_t i) const {
@@ -228,6 +232,70 @@ struct Feed {
     std::size_t entrance;  // the signal that is added behind the filter
 };
 
+// The sums of a block, and for each the line whose signal it is.
+struct Plan {
+    Sums fed, added, shared, into, out;  // into filters, added behind them, terms of several sums, into lines, put out
+    ScratchVector<std::size_t> fed_rows, added_rows, shared_rows, into_rows;
+    ScratchVector<Feed> feeds;  // of all lines
+};
+
+// What follows from the coefficients of a group, from which of its lines go through filters, and how many are not heard.
+struct Prepared {
+    Prepared(Plan plan_, const SosStage* stages_, int64_t lines, int64_t sections, const ScratchVector<std::size_t>& filtered_,
+             int64_t unheard_)
+        : plan(std::move(plan_)), stages(stages_, stages_ + lines * sections), filtered(filtered_.begin(), filtered_.end()),
+          unheard(unheard_), filters(stages.data(), sections, filtered) {}
+
+    bool serves(const ScratchVector<std::size_t>& filtered_, int64_t unheard_) const {
+        return filtered == filtered_ && unheard == unheard_;
+    }
+
+    Plan plan;
+    ScratchVector<SosStage> stages;
+    ScratchVector<std::size_t> filtered;
+    int64_t unheard;
+    LoopFilters filters;
+};
+
+// Memory in which a call leaves what it has prepared to later ones with the same coefficients. It is never taken apart: all
+// of it lies there. It is one call's at a time; others prepare their own.
+class Kept {
+public:
+    Kept(void* memory, int64_t bytes) : head_(static_cast<Head*>(memory)), bytes_(static_cast<std::size_t>(bytes)) {
+        if (!head_) return;
+        const bool has_room = bytes_ >= sizeof(Head) + 2 * sizeof(Prepared);
+        if (!has_room || head_->taken.exchange(1, std::memory_order_acquire)) head_ = nullptr;
+    }
+    ~Kept() {
+        if (head_) head_->taken.store(0, std::memory_order_release);
+    }
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+
+    Prepared* prepared() const { return head_ ? head_->prepared : nullptr; }
+
+    // Keeps what make() returns, if there is room and nothing else.
+    template <class Make>
+    void keep(Make&& make) const {
+        if (!head_ || head_->prepared || head_->lacks_room) return;
+        Arena arena(head_ + 1, bytes_ - sizeof(Head));
+        const Arena::Use memory(arena);
+        auto* const found = new (take_from_arena(sizeof(Prepared))) Prepared(make());
+        head_->lacks_room = arena.most() > arena.size();
+        if (head_->lacks_room) found->~Prepared();
+        else head_->prepared = found;
+    }
+
+private:
+    struct Head {  // zeros at first
+        std::atomic<int64_t> taken;
+        int64_t lacks_room;
+        Prepared* prepared;
+    };
+    Head* head_;
+    std::size_t bytes_;
+};
+
 template <class Sample>
 struct Call {
     int64_t groups, samples, lines, inputs, outputs, sections;
@@ -242,6 +310,7 @@ struct Call {
     const double *lines_in, *state_in;
     double *lines_out, *state_out;
     int64_t* passed;
+    const Kept& kept_between;
     int64_t block_ = std::min({longest_block, samples, *std::min_element(delays, delays + lines)});
 
     int64_t block() const { return block_; }
@@ -293,9 +362,10 @@ struct Call {
     }
 
     void load_states(int64_t group, LoopFilters& filters) const {
+        constexpr double rest[2] = {};
         filters.for_states([&](std::size_t line, double* own) {
             for (int64_t k = 0; k < sections; ++k) {
-                const double* zi = state_in + state_at(k, group, static_cast<int64_t>(line));
+                const double* zi = state_in ? state_in + state_at(k, group, static_cast<int64_t>(line)) : rest;
                 own[2 * k] = zi[0];
                 own[2 * k + 1] = shift_state(stages_of(group)[static_cast<int64_t>(line) * sections + k], zi[0], zi[1]);
             }
@@ -345,10 +415,11 @@ struct Call {
             if (after) after += delays[i];
             if (form(i) != Form::unheard && is_filtered(group, i)) filtered.push_back(static_cast<std::size_t>(i));
         }
-        LoopFilters filters(stages_of(group), sections, filtered);
-        if (state_in) load_states(group, filters);
-
-        Plan plan = planned(group, filtered);
+        std::optional<Prepared> own;
+        Prepared& prepared = prepared_for(group, filtered, own);
+        Plan& plan = prepared.plan;
+        LoopFilters& filters = prepared.filters;
+        load_states(group, filters);
         for (int64_t start = 0; start < samples; start += block()) {
             const int64_t count = std::min(block(), samples - start);
             for (std::size_t i = 0; i < n; ++i) signals[i] = line[i].read(count);
@@ -375,12 +446,20 @@ struct Call {
         if (sections && state_out) save_states(group, filters);
     }
 
-    // The sums of a block, and for each the line whose signal it is.
-    struct Plan {
-        Sums fed, added, shared, into, out;  // into filters, added behind them, terms of several sums, into lines, put out
-        ScratchVector<std::size_t> fed_rows, added_rows, shared_rows, into_rows;
-        ScratchVector<Feed> feeds;  // of all lines
-    };
+    // What is kept, if it is for this; else what `own` then holds.
+    Prepared& prepared_for(int64_t group, const ScratchVector<std::size_t>& filtered, std::optional<Prepared>& own) const {
+        int64_t unheard = 0;
+        for (int64_t i = 0; i < lines; ++i) unheard += form(i) == Form::unheard;
+        const auto make = [&] {
+            return Prepared(planned(group, filtered), stages_of(group), lines, sections, filtered, unheard);
+        };
+        if (groups == 1) {
+            kept_between.keep(make);
+            Prepared* const kept = kept_between.prepared();
+            if (kept && kept->serves(filtered, unheard)) return *kept;
+        }
+        return own.emplace(planned(group, filtered), stages_of(group), lines, sections, filtered, unheard);
+    }
 
     Plan planned(int64_t group, const ScratchVector<std::size_t>& filtered) const {
         const int64_t width = lines + inputs;
@@ -423,6 +502,7 @@ struct Call {
             sums.end_row();
             if (i < lines) plan.into_rows.push_back(static_cast<std::size_t>(i));
         }
+        for (Sums* sums : {&plan.fed, &plan.added, &plan.shared, &plan.into, &plan.out}) sums->end();
         return plan;
     }
 
@@ -508,28 +588,31 @@ extern "C" int32_t torchfx_delay_network_forward(
     const double* systems, int64_t system_rows, int64_t system_repeat,
     const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat, int32_t filter_first,
     const double* lines_in, double* lines_out, const double* state_in, double* state_out,
-    int64_t* passed, int32_t threads) {
+    int64_t* passed, void* kept, int64_t kept_bytes, int32_t threads) {
     using namespace torchfx;
     const Rows of_system = {system_rows, system_repeat}, of_sos = {sos_rows, sos_repeat};
     if ((dtype != TORCHFX_F32 && dtype != TORCHFX_F64) || !x || x_repeat < 1 || !y || groups < 1 || samples < 1 || !delays ||
         lines < 1 || inputs < 1 || outputs < 1 || !systems || !of_system.valid(groups) || sections < 0 ||
         (sections && (!sos || !state_out != !lines_out || !of_sos.valid(groups))) || threads < 1 ||
-        (passed && (!lines_in || lines_in != lines_out || *passed < 0)) ||
+        (passed && (!lines_in || lines_in != lines_out || *passed < 0)) || kept_bytes < 0 ||
         *std::min_element(delays, delays + lines) < 1)
         return TORCHFX_BAD_ARGUMENT;
-    if (!finite(systems, system_rows * (lines + outputs) * (lines + inputs))) return TORCHFX_NOT_FINITE;
+    const Kept between(kept, kept_bytes);
+    Prepared* const prepared = between.prepared();
+    if (!prepared && !finite(systems, system_rows * (lines + outputs) * (lines + inputs))) return TORCHFX_NOT_FINITE;
     const FlushSubnormals flush(true);  // a tail that is rounded to floats ends among those, too
     try {
-        ScratchVector<SosStage> stages(static_cast<std::size_t>(sections ? sos_rows * lines * sections : 0));
+        ScratchVector<SosStage> stages(static_cast<std::size_t>(sections && !prepared ? sos_rows * lines * sections : 0));
         const int64_t count = static_cast<int64_t>(stages.size());
         if (const int32_t status = make_stages(sos, count, SosForm::shifted, stages.data())) return status;
+        const SosStage* const all_stages = prepared ? prepared->stages.data() : stages.data();
         const auto with = [&](auto sample) {
             using Sample = decltype(sample);
             Call<Sample>{groups, samples, lines, inputs, outputs, sections, delays, filter_first != 0,
                          {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
                          {static_cast<Sample*>(y), y_channel_stride, 1, 1},
-                         systems, of_system, stages.data(), sections ? of_sos : Rows{1, 1},
-                         lines_in, sections ? state_in : nullptr, lines_out, state_out, passed}.run(threads);
+                         systems, of_system, all_stages, sections ? of_sos : Rows{1, 1},
+                         lines_in, sections ? state_in : nullptr, lines_out, state_out, passed, between}.run(threads);
         };
         if (dtype == TORCHFX_F32) with(float{});
         else with(double{});

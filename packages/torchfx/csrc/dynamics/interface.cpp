@@ -75,13 +75,15 @@ struct Levels {
             for (int64_t i = 0; i < groups.width; ++i)
                 kernels.raise(x.in_a_row(groups.channel(group, i), start, count, room), count, to);
     }
-    // Samples whose magnitudes are the levels, in whole vectors: where they lie, if one channel has them all, or in `to`.
+    // Samples whose magnitudes are the levels, in whole vectors: where they lie, if one channel has them all, or in `to`,
+    // which has a vector's room behind them.
     const Sample* heard(const DynamicsSampleKernels<Sample>& kernels, int64_t group, int64_t start, int64_t count,
                         Sample* to, Sample* room) const {
         const Signal<const Sample>& only = key.data ? key : x;
         if ((key.data || groups.width == 1) && only.time_stride == 1 && count % vector_room == 0)
             return only.of(key.data ? group : groups.channel(group, 0)) + start;
         read(kernels, group, start, count, to, room);
+        std::fill_n(to + count, vector_room, Sample{0});
         return to;
     }
     bool valid() const { return x.data && x.repeat >= 1 && (!key.data || key.repeat >= 1) && groups.valid(); }
@@ -120,7 +122,7 @@ void multiply_by_gains(const Levels<Sample>& levels, const Signal<Sample>& y, in
     const Groups& groups = levels.groups;
     for_groups(groups.count, samples, threads, [&](int64_t first, int64_t count) {
         double tiles[most_smoothed][tile_samples + vector_room];
-        Sample heard[most_smoothed][tile_samples + vector_room] = {}, row[tile_samples];
+        Sample heard[most_smoothed][tile_samples + vector_room], row[tile_samples];
         const Sample* keys[most_smoothed];
         const double* own[most_smoothed];
         Smoothed smoothed[most_smoothed];

@@ -23,7 +23,7 @@ int32_t check(const Step& step, const StepCheck& check) {
     const int64_t* const lengths = step.pointer<const int64_t>(delays);
     if (!of_systems.valid(groups) || std::any_of(lengths, lengths + n, [](int64_t delay) { return delay < 1; }) ||
         std::accumulate(lengths, lengths + n, int64_t{0}) != step.integer(length) ||
-        (step.integer(passed) && !step.integer(held)) || (filters && (!step.integer(sos) || !step.integer(state) != !step.integer(held) || !of_sos.valid(groups))))
+        (step.integer(passed) && !step.integer(held)) || step.integer(kept_size) < 0 || (filters && (!step.integer(sos) || !step.integer(state) != !step.integer(held) || !of_sos.valid(groups))))
         return TORCHFX_BAD_ARGUMENT;
     const double* const weights = step.pointer<const double>(systems);
     if (!std::all_of(weights, weights + of_systems.count * width * width, [](double v) { return std::isfinite(v); }))
@@ -40,7 +40,7 @@ int32_t run(const Step& step, const StepRun& run) {
         step.integer(lines), step.integer(inputs), step.integer(inputs), step.pointer<const double>(systems),
         step.integer(rows), step.integer(repeat), step.pointer<const double>(sos), step.integer(sections),
         step.integer(sos_rows), step.integer(sos_repeat), 0, lines_state, lines_state, filter_state, filter_state,
-        step.pointer<int64_t>(passed), run.threads);
+        step.pointer<int64_t>(passed), step.pointer<double>(kept), 8 * step.integer(kept_size), run.threads);
 }
 
 }  // namespace

@@ -199,20 +199,41 @@ int32_t with_memory(int64_t samples, int32_t threads, Body&& body) {
     return body(1);
 }
 
-// body(threads) where a program fits together.
+// body(threads) where a program fits together, which is checked unless it is known.
 template <class Body>
-int32_t with_checked(const Program& program, const void* x, const void* y, int64_t channels, int64_t samples, int32_t threads,
-                     Body&& body) {
+int32_t with_checked(const Program& program, bool fits, const void* x, const void* y, int64_t channels, int64_t samples,
+                     int32_t threads, Body&& body) {
     if (!program.words || channels < 1 || samples < 0 || threads < 1 || (samples > 0 && (!x || !y)))
         return TORCHFX_BAD_ARGUMENT;
     try {
-        if (const int32_t status = check_program(program, channels)) return status;
+        const int32_t status = fits ? TORCHFX_OK : check_program(program, channels);
+        if (status) return status;
         if (samples == 0) return TORCHFX_OK;
         const FlushSubnormals flush(program.dtype() == TORCHFX_F64);
         return with_memory(channels * samples, threads, body);
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
+}
+
+int32_t run(const Program& program, bool fits, const Samples& x, const Samples& y, int64_t channels, int64_t samples,
+            int64_t threshold, int32_t threads) {
+    return with_checked(program, fits, x.data, y.data, channels, samples, threads,
+                        [&](int32_t used) { return run_program(program, x, y, channels, samples, threshold, used); });
+}
+
+int32_t run_copied(const Program& program, bool fits, const void* states, int64_t bytes, int64_t late, const Samples& x,
+                   const Samples& y, int64_t channels, int64_t samples, int64_t threshold, int32_t threads) {
+    if (bytes < 0 || late < 0 || (bytes && !states)) return TORCHFX_BAD_ARGUMENT;
+    return with_checked(program, fits, x.data, y.data, channels, samples, threads, [&](int32_t used) {
+        Copied copied(program, states, bytes);
+        return run_late(copied.program(), x, y, channels, samples, late, threshold, used);
+    });
+}
+
+// No step writes x: a target is never buffer 0.
+Samples input(const void* x, int64_t channel_stride, int64_t time_stride) {
+    return {const_cast<void*>(x), channel_stride, time_stride};
 }
 
 }  // namespace
@@ -222,12 +243,8 @@ extern "C" int32_t torchfx_program_run(
     const int64_t* program, int64_t words, const void* x, int64_t x_channel_stride, int64_t x_time_stride, void* y,
     int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t threshold, int32_t threads) {
     using namespace torchfx;
-    const Program all = {program, words};
-    return with_checked(all, x, y, channels, samples, threads, [&](int32_t used) {
-        // No step writes x: a target is never buffer 0.
-        const Samples in = {const_cast<void*>(x), x_channel_stride, x_time_stride}, out = {y, y_channel_stride, 1};
-        return run_program(all, in, out, channels, samples, threshold, used);
-    });
+    return run({program, words}, false, input(x, x_channel_stride, x_time_stride), {y, y_channel_stride, 1}, channels,
+               samples, threshold, threads);
 }
 
 extern "C" int32_t torchfx_program_run_copied(
@@ -235,11 +252,17 @@ extern "C" int32_t torchfx_program_run_copied(
     int64_t x_channel_stride, int64_t x_time_stride, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     int64_t threshold, int32_t threads) {
     using namespace torchfx;
-    if (bytes < 0 || late < 0 || (bytes && !states)) return TORCHFX_BAD_ARGUMENT;
-    const Program all = {program, words};
-    return with_checked(all, x, y, channels, samples, threads, [&](int32_t used) {
-        Copied copied(all, states, bytes);
-        const Samples in = {const_cast<void*>(x), x_channel_stride, x_time_stride}, out = {y, y_channel_stride, 1};
-        return run_late(copied.program(), in, out, channels, samples, late, threshold, used);
-    });
+    return run_copied({program, words}, false, states, bytes, late, input(x, x_channel_stride, x_time_stride),
+                      {y, y_channel_stride, 1}, channels, samples, threshold, threads);
+}
+
+extern "C" int32_t torchfx_program_again(const int64_t* call, const void* x, void* y, int32_t threads) {
+    using namespace torchfx;
+    if (!call) return TORCHFX_BAD_ARGUMENT;
+    const Program program = {reinterpret_cast<const int64_t*>(static_cast<intptr_t>(call[0])), call[1]};
+    const auto* const states = reinterpret_cast<const void*>(static_cast<intptr_t>(call[2]));
+    const int64_t bytes = call[3], late = call[4], channels = call[5], samples = call[6], threshold = call[7];
+    const Samples in = input(x, samples, 1), out = {y, samples, 1};
+    if (late < 0) return run(program, true, in, out, channels, samples, threshold, threads);
+    return run_copied(program, true, states, bytes, late, in, out, channels, samples, threshold, threads);
 }

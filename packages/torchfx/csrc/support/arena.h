@@ -12,7 +12,9 @@ namespace torchfx {
 // A piece of memory that is used up from its begin to its end, and then anew.
 class Arena {
 public:
-    explicit Arena(std::size_t bytes) : memory_(bytes) {}
+    explicit Arena(std::size_t bytes) : own_(std::make_unique<unsigned char[]>(bytes)), memory_(own_.get()), size_(bytes) {}
+    // In memory of somebody else's.
+    Arena(void* memory, std::size_t bytes) : memory_(static_cast<unsigned char*>(memory)), size_(bytes) {}
 
     // While one lives, this thread takes its working memory from the arena, from its begin on.
     class Use {
@@ -28,13 +30,15 @@ public:
 
     // How many bytes were in use at most, those that did not fit counted too.
     std::size_t most() const { return most_; }
-    std::size_t size() const { return memory_.size(); }
+    std::size_t size() const { return size_; }
 
 private:
     friend void* take_from_arena(std::size_t bytes);
     friend bool is_from_arena(const void* memory);
 
-    std::vector<unsigned char> memory_;
+    std::unique_ptr<unsigned char[]> own_;
+    unsigned char* memory_;
+    std::size_t size_;
     std::size_t used_ = 0, most_ = 0;
 };
 

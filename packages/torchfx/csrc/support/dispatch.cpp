@@ -70,7 +70,7 @@ Isa active_isa() { return active().load(std::memory_order_relaxed)->isa; }
 
 extern "C" {
 
-int32_t torchfx_dsp_abi_version(void) { return 30; }
+int32_t torchfx_dsp_abi_version(void) { return 31; }
 
 const char* torchfx_isa(void) { return torchfx::active().load(std::memory_order_relaxed)->name; }
 

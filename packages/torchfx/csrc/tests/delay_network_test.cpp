@@ -86,8 +86,8 @@ struct Network {
         return torchfx_delay_network_forward(
             sizeof(Sample) == 4 ? TORCHFX_F32 : TORCHFX_F64, x.data() + start, samples, 1, 1, y.data() + start, samples, groups,
             count, delays.data(), lines, inputs, outputs, systems.data(), groups, 1, sections ? sos.data() : nullptr, sections,
-            groups, 1, filter_first, in_lines, in_lines, in_filters, in_filters, passed,
-            threads);
+            groups, 1, filter_first, in_lines, in_lines, in_filters, in_filters, passed, nullptr,
+            0, threads);
     }
 
     int64_t groups, lines, inputs, outputs, sections;
@@ -164,20 +164,25 @@ void the_network_follows_its_equations() {
 
 void a_program_runs_it() {
     context = "program";
-    for (const int64_t sections : {0, 1}) {
-        Network network(2, {3, 40}, 2, 2, sections, false), whole = network;
-        const std::vector<double> x = noises(4 * 300);
+    struct Case {
+        int64_t sections, groups, room;  // the last one lacks some
+    };
+    for (const auto& [sections, groups, room] : {Case{0, 2, 0}, Case{1, 2, 4096}, Case{1, 1, 4096}, Case{1, 1, 400}}) {
+        Network network(groups, {3, 40}, 2, 2, sections, false), whole = network;
+        std::vector<double> kept(static_cast<std::size_t>(room));
+        const std::vector<double> x = noises(static_cast<std::size_t>(2 * groups * 300));
         std::vector<double> y(x.size()), parts = y;
         int64_t passed = 0;
         expect(whole.run(x, 0, 300, y, 300, 1) == TORCHFX_OK, "the network is accepted");
         const auto address = [](const auto* pointer) { return static_cast<int64_t>(reinterpret_cast<intptr_t>(pointer)); };
-        std::vector<int64_t> program = {TORCHFX_F64, 1, 2, TORCHFX_STEP_delay_network, 19, 0, 1, TORCHFX_F64,
-                                        address(network.delays.data()), 2, 2, address(network.systems.data()), 2, 1,
-                                        address(network.sos.data()), sections, 2, 1, 43, address(network.held.data()),
-                                        address(network.state.data()), address(&passed)};
+        std::vector<int64_t> program = {TORCHFX_F64, 1, 2, TORCHFX_STEP_delay_network, 21, 0, 1, TORCHFX_F64,
+                                        address(network.delays.data()), 2, 2, address(network.systems.data()), groups, 1,
+                                        address(network.sos.data()), sections, groups, 1, 43, address(network.held.data()),
+                                        address(network.state.data()), address(&passed), address(kept.data()),
+                                        static_cast<int64_t>(kept.size())};
         const auto run = [&](int64_t start, int64_t count) {
             return torchfx_program_run(program.data(), static_cast<int64_t>(program.size()), x.data() + start, 300, 1,
-                                       parts.data() + start, 300, 4, count, 1024, 1);
+                                       parts.data() + start, 300, 2 * groups, count, 1024, 1);
         };
         for (int64_t start = 0; start < 300; start += 75) expect(run(start, 75) == TORCHFX_OK, "the program is accepted");
         network.turn_back(passed);

@@ -170,8 +170,8 @@ void large_programs_allocate_nothing() {
     const int64_t words[] = {
         TORCHFX_F32, 2, 3,
         TORCHFX_STEP_sos, 10, 0, 2, TORCHFX_F32, address(sos.data()), sections, 1, 1, address(sos_state.data()),
-        TORCHFX_STEP_delay_network, 19, 2, 1, TORCHFX_F32, address(delays.data()), lines, 2, address(system.data()), 1, 1,
-        address(dampers.data()), 1, 1, 1, reach, address(held.data()), address(loop_state.data()), 0};
+        TORCHFX_STEP_delay_network, 21, 2, 1, TORCHFX_F32, address(delays.data()), lines, 2, address(system.data()), 1, 1,
+        address(dampers.data()), 1, 1, 1, reach, address(held.data()), address(loop_state.data()), 0, 0, 0};
     constexpr int64_t size = sizeof words / sizeof *words;
     torchfx_live_program* program = torchfx_live_program_create(words, size, 2, block, 0, nullptr, 0, nullptr, 0);
     const int64_t bytes = torchfx_live_program_measure(program);

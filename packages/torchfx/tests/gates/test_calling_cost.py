@@ -76,6 +76,13 @@ def test_a_stream_is_a_handful_of_calls(wave):
     assert len(python_calls(lambda: stream.process(wave.ys))) <= 4
 
 
+def test_slices_of_a_longer_signal_are_a_handful_of_calls(generator):
+    stream = fx.realtime.Stream(fx.effect.Compressor(), FS, 2)
+    long = torch.randn(2, 640, generator=generator)
+    stream.process(long[:, :64])
+    assert len(python_calls(lambda: stream.process(long[:, 64:128]))) <= 8
+
+
 def test_a_late_step_adds_one_call_to_a_stream(wave):
     stream = fx.realtime.Stream(fx.effect.Compressor() | fx.effect.Limiter(), FS, 2)
     for _ in range(10):  # past what the limiter holds back

@@ -55,10 +55,10 @@ int32_t network() {
         system[(lines + i % inputs) * width + i] = 1;
         for (const double value : {0.8, 0.0, 0.0, 1.0, -0.2, 0.0}) sos.push_back(value);
     }
-    const std::vector<double> held(length), state(2 * lines);
+    const std::vector<double> held(length), state(2 * lines), kept(1 << 14);
     return run_in_blocks(TORCHFX_STEP_delay_network,
                          {address(delays), lines, inputs, address(system), 1, 1, address(sos), 1, 1, 1, length,
-                          address(held), address(state), 0});
+                          address(held), address(state), 0, address(kept), int64_t(kept.size())});
 }
 
 }  // namespace

@@ -11,9 +11,19 @@ from typing import Final, NamedTuple
 
 from torchfx.native_library import load
 
-__all__ = ["Call", "call", "call_each", "instruction_set", "library", "numbers", "text", "why_missing"]
+__all__ = [
+    "Call",
+    "call",
+    "call_each",
+    "instruction_set",
+    "library",
+    "numbers",
+    "program_again",
+    "text",
+    "why_missing",
+]
 
-library, why_missing = load("torchfx_dsp", abi_version=30)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=31)  # csrc/torchfx_dsp.h
 
 
 class Call(NamedTuple):
@@ -51,6 +61,20 @@ def _call(name: str) -> Call:
 
 call: Final = {name: _call(name) for name in numbers("packed_names")}
 """The functions by name, as csrc declares them; each returns a status. None without a native library."""
+
+
+def _program_again() -> Callable[[bytes, int, int, int], int] | None:
+    if library is None:
+        return None
+    function = library.torchfx_program_again
+    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
+    function.restype = ctypes.c_int32
+    found: Callable[[bytes, int, int, int], int] = function
+    return found
+
+
+program_again: Final = _program_again()
+"""`torchfx_program_again`: what stays the same from call to call, the addresses of input and output, threads."""
 
 
 def call_each(name: str, calls: Sequence[bytes], threads: int) -> int:

@@ -11,11 +11,11 @@ __all__ = [
     "dual_level_active",
     "function_modes_active",
     "gradients_are_batched",
+    "is_tracing",
     "is_wrapped",
     "modes_active",
     "profiler_enabled",
     "tensors_are_replaced",
-    "tracing_state",
     "transforms_active",
 ]
 
@@ -38,7 +38,7 @@ is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 
 function_modes_active = torch._C._len_torch_function_stack
 profiler_enabled = torch._C._autograd._profiler_enabled
-tracing_state = torch._C._get_tracing_state
+is_tracing = torch._C._is_tracing
 _VMAP_MODE: Any = torch._C._parse_dispatch_key("VmapMode")
 
 

@@ -36,9 +36,9 @@ from torchfx._ops.memory import HUGE, empty
 from torchfx._ops.observers import (
     dual_level_active,
     function_modes_active,
+    is_tracing,
     modes_active,
     profiler_enabled,
-    tracing_state,
     transforms_active,
 )
 from torchfx._ops.triton_launch import KernelError
@@ -139,7 +139,7 @@ def is_native(x: Tensor, dtypes: frozenset[torch.dtype] = DTYPES) -> bool:
             or forward_ad._current_level >= 0
             or function_modes_active()
             or x.is_neg()
-            or tracing_state() is not None
+            or is_tracing()
         )
     )
 

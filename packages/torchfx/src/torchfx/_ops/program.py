@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native, splitting
+from torchfx._ops.again import Again, again
 from torchfx._ops.checks import check_finite, check_stable
 from torchfx._ops.memory import HUGE, coefficient_rows, empty, packed, raise_for, signal_rows
 from torchfx._ops.modulation.cpu import complete
@@ -36,6 +37,8 @@ SIGNAL, RESULT = 0, 1
 PROGRAM_HEADER, STEP_HEADER = 3, 5
 """Integers in front of the first step, and of each step's fields."""
 CACHE_LINE = 64
+KEPT, KEPT_FOR_TERM = 4096, 12
+"""Doubles in which a single delay network keeps what follows from its coefficients, and more for each of them."""
 
 
 class Field(NamedTuple):
@@ -260,11 +263,13 @@ class Program:
         passed = None
         if self._in_rings:
             passed = self.works.setdefault(lines.data_ptr(), torch.zeros(1, dtype=torch.int64))
+        room = KEPT + KEPT_FOR_TERM * system.shape[-1] ** 2 if math.prod(leading) == 1 else 0
+        kept = torch.zeros(room, dtype=torch.float64) if room else None
         return self._append(
             "delay_network", source,
             delays=torch.tensor(delays), lines=len(delays), inputs=system.shape[-1] - len(delays),
             **self._rows("systems", system, 2, leading), **filters, length=sum(delays), held=lines,
-            passed=passed,
+            passed=passed, kept=kept, kept_size=room,
         )  # fmt: skip
 
     def dynamics(self, source: int, settings: Tensor, state: Tensor, key: int | None = None) -> int:
@@ -490,10 +495,12 @@ class Program:
                 words[field - len(values)] = places[buffer]
             free += [places[source] for source in set(sources) if last_use[source] == i and places[source] > RESULT]
         self._words = array("q", [self.double, len(self._records), count, *words])
-        function, of_program = native.call["program_run"], tuple(self._words.buffer_info())
+        of_program = tuple(self._words.buffer_info())
+        function, self._lasting = native.call["program_run"], (*of_program, 0, 0, -1)
         if late is not None:
             function = native.call["program_run_copied"]
             of_program += (*self._states_together(late), late)
+            self._lasting = of_program
         self._pack, self._run = partial(function.pack, *of_program), function.run
 
     def _states_together(self, late: int) -> tuple[int, int]:
@@ -578,6 +585,13 @@ class Program:
         if status:
             raise_for(status, "program_run")
         return y
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return what `run` does with signals like this one, contiguous ones for half of the cost in Python."""
+        if native.program_again is None or x.numel() == 0 or x.shape[:-1] != self.shape:
+            return None
+        call = struct.pack("8q", *self._lasting, self.channels, x.shape[-1], splitting.THRESHOLD)
+        return again(x, native.program_again, call, "program_again", self.run)
 
     def serves(self, x: Tensor) -> bool:
         """Return whether a signal has the program's leading dimensions and type."""

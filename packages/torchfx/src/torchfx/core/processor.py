@@ -34,16 +34,21 @@ from torchfx.plan import (
     State,
     WatchedModules,
     assigning,
+    call_again,
     changes,
     has_hooks,
     kept,
     plan_of,
+    run_plan,
 )
 from torchfx.plan.steps import named_error
 from torchfx.rate import ambient_rate, followed_rate, resolve_rate
 from torchfx.tensors import broadcast_shapes, check_signal, is_readable, lacks_float64, no_device, through_cpu
 
 __all__ = ["FilterChain", "Parallel", "Processor"]
+
+is_compiling = torch.compiler.is_dynamo_compiling
+"""Without the look-ups of its name: each call asks."""
 
 KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whole", "features": "feature"}
 """The method an author writes, and the kind of processor that it makes."""
@@ -444,6 +449,14 @@ class Processor(Responses, Declared):
 
     # --- derived ------------------------------------------------------------------------------------------
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module, as PyTorch does; a signal like the last one's goes straight to a native program."""
+        if not (kwargs or is_compiling()) and len(args) == 1:
+            y = call_again(self, args[0])
+            if y is not None:
+                return y
+        return super().__call__(*args, **kwargs)
+
     def forward(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time), float32 or float64, from rest."""
         if isinstance(x, Tensor) and not x.is_cpu and lacks_float64(x):
@@ -453,7 +466,9 @@ class Processor(Responses, Declared):
         x = check_signal(x, self._half) if type(self).checked is Processor.checked else self.checked(x)
         # The compiler cannot follow context variables. Asked here, not in a function, which it might compile alone.
         rate = None if torch.compiler.is_dynamo_compiling() else ambient_rate()
-        y = plan_of(self, rate).run(x)
+        # A `forward` on top of this one, or another one in its place, has to be called each time.
+        is_whole = type(self).forward is Processor.forward and type(self).checked is Processor.checked
+        y = run_plan(self, rate, x) if is_whole else plan_of(self, rate).run(x)
         return y.to(given) if given is not None and given is self._half else y
 
     def checked(self, x: Any) -> Tensor:

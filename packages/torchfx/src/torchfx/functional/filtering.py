@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from torchfx import _ops
+from torchfx._ops.again import Again
+from torchfx._ops.lfilter.cpu import lfilter_again
 from torchfx._ops.operator import is_native
 from torchfx.errors import ArgumentError
 from torchfx.tensors import broadcast_shapes, check_signal, coefficients, is_readable
@@ -51,7 +53,12 @@ def lfilter(b: Coefficients, a: Coefficients, x: Tensor, axis: int = -1, zi: Coe
         tensor([0.1250, 0.0625])
     """
     x, axis = check_signal(x), checked_axis(axis, x)
-    b, a, sos = transfer_function(b, a, x)
+    b, a, sos, last = transfer_function(b, a, x)
+    from_rest = zi is None and axis == -1 and sos is None
+    if from_rest and last:
+        y = last[0](x)
+        if y is not None:
+            return y
     if axis != -1:
         x = x.movedim(axis, -1)
     order = b.shape[-1] - 1
@@ -63,6 +70,8 @@ def lfilter(b: Coefficients, a: Coefficients, x: Tensor, axis: int = -1, zi: Coe
         state = _state(zi, axis, (), leading, order, x)
     if sos is None:
         y, after = _ops.lfilter_forward(x, b, a, state)
+        if from_rest and last is not None:
+            last[:] = lfilter_again(x, b, a)
     else:
         y, after = _ops.parallel_iir_forward(x, sos, None if state is None else pad(state, (0, 2 - order))[None])
     if axis != -1:
@@ -175,11 +184,13 @@ class Transfer(NamedTuple):
     Attributes:
         b, a: float64 (..., order + 1), divided by a0.
         sos: the same as (..., 1, 6), where it is stable and of order 2 at most.
+        last: what filters signals like the last one from rest, if there is something; None where it is not kept.
     """
 
     b: Tensor
     a: Tensor
     sos: Tensor | None
+    last: list[Again] | None = None
 
 
 def transfer_function(b: Coefficients, a: Coefficients, x: Tensor) -> Transfer:
@@ -223,7 +234,7 @@ def _kept(
             torch.tensor(array) if is_tensor else array
             for array, is_tensor in zip(arrays, (b_is_tensor, a_is_tensor), strict=True)
         )
-        return _transfer(*polynomials(above, below, torch.empty(0, device="cpu")))
+        return _transfer(*polynomials(above, below, torch.empty(0, device="cpu")))._replace(last=[])
 
 
 def _transfer(b: Tensor, a: Tensor) -> Transfer:

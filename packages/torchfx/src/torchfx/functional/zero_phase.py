@@ -63,7 +63,7 @@ def filtfilt(
     x, axis = check_signal(x), checked_axis(axis, x)
     if method not in ("pad", "gust"):
         raise ArgumentError(f"method must be pad or gust, got {method!r}")
-    b, a, sos = transfer_function(b, a, x)
+    b, a, sos, _ = transfer_function(b, a, x)
     x = x.movedim(axis, -1)
     if method == "gust":
         return _from_best_states(b, a, x, irlen).movedim(-1, axis)

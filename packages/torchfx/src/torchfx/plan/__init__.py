@@ -1,6 +1,15 @@
 """What a chain runs: linear time-invariant systems, the steps they collapse to, plans of steps, and their memory."""
 
-from torchfx.plan.cache import WatchedModules, assigning, changes, lapses_by_changes, plan_of, plan_to_run
+from torchfx.plan.cache import (
+    WatchedModules,
+    assigning,
+    call_again,
+    changes,
+    lapses_by_changes,
+    plan_of,
+    plan_to_run,
+    run_plan,
+)
 from torchfx.plan.handover import Handover, kept
 from torchfx.plan.lowering import gives_of, has_hooks, kind_of, runs_children
 from torchfx.plan.lti import LTI
@@ -17,6 +26,7 @@ __all__ = [
     "Step",
     "WatchedModules",
     "assigning",
+    "call_again",
     "changes",
     "gives_of",
     "has_hooks",
@@ -25,5 +35,6 @@ __all__ = [
     "lapses_by_changes",
     "plan_of",
     "plan_to_run",
+    "run_plan",
     "runs_children",
 ]

@@ -26,13 +26,22 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_backward_hooks as _backward_hooks
+from torch.nn.modules.module import _global_backward_pre_hooks as _backward_pre_hooks
+from torch.nn.modules.module import _global_forward_hooks as _forward_hooks
+from torch.nn.modules.module import _global_forward_pre_hooks as _forward_pre_hooks
 from typing_extensions import Self
 
+from torchfx._ops.again import Again
 from torchfx._ops.observers import is_wrapped, modes_active, tensors_are_replaced
 from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
 from torchfx.plan.steps import CausalStep, LateStep, ModuleStep, ParallelStep, Plan, Step, lasting
+from torchfx.rate import ambient
 
-__all__ = ["Changes", "WatchedModules", "assigning", "changes", "lapses_by_changes", "plan_of", "plan_to_run"]
+__all__ = [
+    "Changes", "WatchedModules", "assigning", "call_again", "changes", "lapses_by_changes", "plan_of", "plan_to_run",
+    "run_plan",
+]  # fmt: skip
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), torch.device, torch.dtype)
 INTERNAL = frozenset(vars(nn.Module())) | {"_stamp"}
@@ -161,6 +170,7 @@ class Remembered:
         key = id(module)
         self.module = weakref.ref(module, lambda _: _plans.pop(key, None))
         self.hooked = has_hooks(module)
+        self.again: Again | None = None
         # Of the containers that are processors, children and hooks are counted among the changes.
         unwatched = [each for each in _containers(module) if kind_of(each) is None]
         self.unwatched = [(vars(each), tuple(each._modules.values())) for each in unwatched]
@@ -189,6 +199,30 @@ class Remembered:
             return False
         self.number = number
         return True
+
+
+def run_plan(module: nn.Module, rate: float | None, x: Tensor) -> Tensor:
+    """Run a module's plan on a whole signal; see `plan_of`. What it did is kept for `call_again`."""
+    plan = plan_of(module, rate)
+    y = plan.run(x)
+    known = _plans.get(id(module))
+    if known is not None and known.plan is plan and not (known.tensors or known.unwatched or known.hooked):
+        known.again = plan.again(x)
+    return y
+
+
+def call_again(module: nn.Module, x: Any) -> Tensor | None:
+    """Return what calling a module gives for a signal like the one of its last call, if nothing changed since.
+
+    None where the module has to be called.
+    """
+    known = _plans.get(id(module))
+    again = None if known is None else known.again
+    if again is None or known.number != changes.number or known.rate != ambient.get():  # type: ignore[union-attr]
+        return None
+    if _forward_hooks or _forward_pre_hooks or _backward_hooks or _backward_pre_hooks:
+        return None
+    return again(x)
 
 
 def lapses_by_changes(module: nn.Module) -> bool:

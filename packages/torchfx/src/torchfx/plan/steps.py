@@ -18,6 +18,7 @@ from torch.nn.functional import pad
 
 from torchfx import _ops
 from torchfx._ops import native
+from torchfx._ops.again import SHORT, Again
 from torchfx._ops.checks import leading_dimensions
 from torchfx._ops.observers import is_wrapped, transforms_active
 from torchfx._ops.operator import is_native
@@ -115,6 +116,10 @@ class Step(ABC):
     @abstractmethod
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest; its latency is compensated."""
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return what `run` does with signals like this one, which has just been processed; see `Program.again`."""
+        return None
 
     @abstractmethod
     def lines(self) -> list[str]:
@@ -221,7 +226,7 @@ class LTIStep(Step):
         else:
             self.operator = "aten::mul" if system.taps is None else "fir_forward"
         self._placed: dict[torch.device, LTI] = {}
-        self._program: Program | None = None  # of a gain, for signals like the last one
+        self._program: Program | None = None  # for signals like the last one
 
     def on(self, device: torch.device) -> LTI:
         """Return the coefficients on a device; kept there, so that a GPU gets them once."""
@@ -257,6 +262,23 @@ class LTIStep(Step):
         program.finish(program.gain(0, system.gain), 0)
         self._program = program  # finished: other threads may see it
         return program.run(x)
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return what a program does with signals like this one: a gain, or sections and few taps on a short signal."""
+        system, program = self.system, self._program
+        if system.delay or system.added_dimensions or self.settling >= PARTITIONED:
+            return None
+        if program is None or not program.serves(x):
+            if (system.sos is None and system.taps is None) or x.numel() > SHORT or not _may_have_program(x):
+                return None
+            shape = tuple(x.shape[:-1])
+            program = Program(shape, x.dtype)
+            target = program.attempt(self.emit, 0, self.init_state(shape, x.dtype, x.device))
+            if target is None:
+                return None
+            program.finish(target, 0)
+            self._program = program
+        return program.again(x)
 
     def run_each(self, signals: Sequence[Tensor]) -> list[Tensor] | None:
         """Return what `run` gives for each of many signals on the CPU, by one native call; None where there is none."""
@@ -426,6 +448,11 @@ class CausalStep(Step):
         if self.is_constant:
             self._program = program
         return y
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return what the program that is kept does with signals like this one."""
+        program = self._program
+        return None if program is None else program.again(x)
 
     def _run_with_these(self, x: Tensor) -> tuple[Tensor, Program | None]:
         """Do the same where nobody assigns parameters to the processor meanwhile; return the program that did, too."""
@@ -733,6 +760,10 @@ class LateStep(Step):
         """Process a whole signal (..., time) from rest, aligned with its input."""
         return self.inner.run(x)
 
+    def again(self, x: Tensor) -> Again | None:
+        """Return what the inner step returns."""
+        return self.inner.again(x)
+
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
         """Return the state of rest."""
         return (*self.inner.init_state(shape, dtype, device), torch.zeros(2, dtype=torch.int64))
@@ -834,6 +865,12 @@ class Plan:
         except TorchFXError as error:
             raise named_error(step.name, error) from error.__cause__
         return x
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return what `run` does with signals like this one, which has just been processed; see `Program.again`."""
+        if len(self.steps) != 1 or (self.device is not None and x.device != self.device):
+            return None
+        return self.steps[0].again(x)
 
     def run_each(self, signals: Sequence[Tensor]) -> list[Tensor] | None:
         """Return what `run` gives for each of many signals on the CPU, by one native call; None where there is none."""

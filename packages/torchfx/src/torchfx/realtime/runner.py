@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from torchfx._ops import native
+from torchfx._ops.again import Again
 from torchfx._ops.operator import is_native
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
@@ -42,6 +44,23 @@ class Running:
         self._given = given + y.shape[-1]
         return y if given >= self._late.latency else self._late.begun(y, given)
 
+    def again(self, x: Tensor) -> Again | None:
+        """Return what does the same with blocks like this one; see `Program.again`."""
+        run, time = self.program.again(x), x.shape[-1]
+        if self._late is None or run is None:
+            return run
+        if self._given < self._late.latency:
+            return None
+
+        def again(x: Any) -> Tensor | None:
+            y = run(x)
+            if y is not None:
+                self._received += time
+                self._given += time
+            return y
+
+        return again
+
     def settle(self) -> None:
         """Make the state what it is after the blocks so far."""
         self.program.settle()
@@ -66,9 +85,6 @@ class Runner:
         dtype, device: the signal's.
         state: all steps' states in a row; None starts from rest. It is copied, unless it is another runner's.
         before: the runner that ran so far, some of whose tensors are in the state: they become this one's.
-
-    Attributes:
-        only: what runs all steps on a block that native steps may run on, where one program does; else None.
     """
 
     def __init__(
@@ -120,9 +136,7 @@ class Runner:
         for first, running in self._programs.items():
             running.program.finish(results[first])
         only = self._programs.get(0)
-        self.only: Callable[[Tensor], Tensor] | None = None
-        if only is not None and only.end == len(self.steps):
-            self.only = only.run if isinstance(self.steps[-1], LateStep) else only.program.run
+        self._only = only if only is not None and only.end == len(self.steps) else None
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
         """Process a block (..., time), from the step `first` on; the state continues.
@@ -130,8 +144,8 @@ class Runner:
         Blocks at the start come back shorter where steps lag, by their latency in all.
         """
         native_here = x.is_cpu and is_native(x)
-        if native_here and self.only is not None and first == 0:
-            return self.only(x)
+        if native_here and self._only is not None and first == 0:
+            return self._only.run(x)
         running = self._programs if native_here else {}
         if not native_here:
             self._settle()
@@ -146,6 +160,10 @@ class Runner:
             for each in self._programs.values():
                 each.resume()
         return x
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return what processes blocks like this one, where one program runs all steps; see `Program.again`."""
+        return None if self._only is None else self._only.again(x)
 
     def _settle(self) -> None:
         for running in self._programs.values():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
+from torchfx._ops.again import Again
 from torchfx._ops.checks import not_float
-from torchfx._ops.operator import is_native
 from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import FilterChain
@@ -73,9 +73,8 @@ class Stream:
         self._transition: Transition | None = None
         self._start: Sequence[Tensor] | None = None
         # What the next block goes straight to, if it is like the last one and no attribute was assigned since.
-        self._run_again: Callable[[Tensor], Tensor] | None = None
+        self._again: Again | None = None
         self._number = changes.number
-        self._shape, self._dtype = torch.Size(), torch.float32
 
     def __repr__(self) -> str:
         """Return the processor, the rate, the number of channels and the latency."""
@@ -99,10 +98,11 @@ class Stream:
             As many samples, `latency_samples` late. The last ones come from `flush`. Where the processor changes the
             sample rate, the samples that are complete: the first one is the result's first.
         """
-        again = self._run_again
-        same = again is not None and changes.number == self._number and is_native(block)
-        if same and block.dtype is self._dtype and block.shape == self._shape and block.is_cpu:
-            return again(block)  # type: ignore[misc]
+        again = self._again
+        if again is not None and changes.number == self._number:
+            y = again(block)
+            if y is not None:
+                return y
         number = changes.number  # before the plan is looked up
         runner, is_tensor = self._runner, isinstance(block, Tensor)
         if runner is None or not is_tensor or (block.shape, block.dtype, block.device) != self._last:
@@ -117,7 +117,7 @@ class Stream:
                 runner = self._settle()
         y = runner.process(block)
         if self._transition is None and block.is_cpu and y.shape == block.shape and lapses_by_changes(self._watched):
-            self._run_again, self._number, self._shape, self._dtype = runner.only, number, block.shape, block.dtype
+            self._again, self._number = runner.again(block), number
         return self._plan.filled(y, block.shape[-1]) if self._plan.latency else y
 
     def continued(self, block: Tensor) -> Tensor:
@@ -206,7 +206,7 @@ class Stream:
         self._plan = plan
         if state is not None:
             state = [value.to(device) if value.dtype.is_floating_point else value for value in state]
-        self._run_again = None
+        self._again = None
         self._runner = Runner(plan.steps, tuple(shape), dtype, device, state, before)
         return self._runner
 

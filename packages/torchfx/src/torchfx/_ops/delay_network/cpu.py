@@ -45,7 +45,7 @@ def delay_network_forward(
         lengths.buffer_info()[0], len(lengths), x.shape[-2], outputs,
         matrices.data_ptr(), rows, system_repeat,
         sections.tensor.data_ptr(), after.shape[0], sections.rows, sections.repeat, filter_first,
-        address(lines), lines_after.data_ptr(), address(state), after.data_ptr(), 0, torch.get_num_threads(),
+        address(lines), lines_after.data_ptr(), address(state), after.data_ptr(), 0, 0, 0, torch.get_num_threads(),
     ))  # fmt: skip
     if status:
         check_finite("system", system)

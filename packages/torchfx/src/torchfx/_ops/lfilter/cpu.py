@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native
+from torchfx._ops.again import Again, again
 from torchfx._ops.checks import check_finite
-from torchfx._ops.memory import coefficient_rows, pass_on, raise_for, signal_rows
+from torchfx._ops.memory import coefficient_rows, packed, pass_on, raise_for, signal_rows
 from torchfx._ops.zero_phase.schema import EXTENSIONS
 
 why_missing = native.why_missing
@@ -21,6 +22,23 @@ def lfilter_forward(x: Tensor, b: Tensor, a: Tensor, state: Tensor | None, y: Te
     if y.numel() == 0:
         return
     _run("lfilter_forward", x, b, a, y, after.data_ptr())
+
+
+def lfilter_again(x: Tensor, b: Tensor, a: Tensor) -> list[Again]:
+    """Return what filters signals like this one from rest, with coefficients (order + 1,); none for others."""
+    if native.library is None or x.numel() == 0 or not x.is_cpu or b.dim() != 1 or a.dim() != 1:
+        return []
+    b, a = packed(b), packed(a)
+    wide, time, order = x.dtype is FLOAT64, x.shape[-1], b.shape[0] - 1
+    channels, above, below = x.numel() // time, b.data_ptr(), a.data_ptr()
+    pack, run = native.call["lfilter_forward"]
+
+    def call(_: tuple[Tensor, Tensor], source: int, target: int, threads: int) -> int:
+        return run(pack(
+            wide, source, time, 1, 1, target, time, channels, time, order, above, 1, 1, below, 1, 1, 0, threads
+        ))  # fmt: skip
+
+    return [again(x, call, (b, a), "lfilter_forward")]
 
 
 def lfilter_zero_phase(x: Tensor, b: Tensor, a: Tensor, edge: int, extension: str, y: Tensor) -> None:
