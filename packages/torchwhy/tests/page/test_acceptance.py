@@ -387,6 +387,46 @@ def test_a_phone_shows_all_of_it(browser, open_page, text):
     assert opened.messages == []
 
 
+def test_tables_of_a_difference_stay_low_on_a_phone(open_page, trace):
+    slower = Story()
+    for i in range(4):
+        slower.step(i, at=i * 40_000, us=39_000)
+        slower.op("aten::mm", at=i * 40_000, us=20_000)
+    slower = slower.trace()
+    opened = open_page(
+        difference_page(trace, slower, diff(trace, slower)), viewport={"width": 390, "height": 844}, has_touch=True
+    )
+    rows = opened.page.locator("section > table tr").all()
+    assert max(row.bounding_box()["height"] for row in rows) < 200
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def nested():
+    story = Story()
+    story.step(1, at=0, us=1000)
+    for i, name in enumerate(("aten::linear", "aten::addmm", "aten::copy_")):
+        story.op(name, at=10 * i, us=900 - 100 * i)
+    story.kernel("gemm", at=500, us=300, launch_at=400)
+    return story.trace()
+
+
+@pytest.mark.parametrize("made", [program, nested])
+def test_every_link_of_the_page_shows_something(open_page, made):
+    """Those to steps and parts, to findings and their evidence, to the names in tables and in the tree of calls."""
+    opened = open_page(page_of(made()))
+    opened.page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    missing = opened.page.evaluate(
+        "[...document.querySelectorAll('[data-show]')].filter((one) => {"
+        "torchwhyReport.stages[0].say(''); one.dispatchEvent(new Event('click', {bubbles: true}));"
+        "return !document.querySelector('.speech').textContent.startsWith('Shown')}).map((one) => one.dataset.show)"
+    )
+    assert missing == []
+    if made is nested:
+        tree = opened.page.locator("#tables details", has_text="Who calls whom").locator("tr:has(td button)")
+        insets = [row.locator("td").first.inner_text().count("\u00a0") for row in tree.all()]
+        assert insets == [0, 4, 8]
+
+
 def test_search_and_the_next_one_take_less_than_two_frames(open_page):
     timeline = timeline_of(generated(1_200_000))
     opened = open_page(page('<h1>Large</h1><div id="stage"></div>', "Large", [timeline]))
