@@ -64,6 +64,16 @@ export function within({ start, end, rowBegins }, row, [t0, t1]) {
   return [first, Math.max(first, lowerBound(start, first, high, t1))];
 }
 
+/** How many events reach into a stretch. @param {Timeline} timeline @param {[number, number]} range */
+export function countWithin(timeline, range) {
+  let events = 0;
+  for (let row = 0; row + 1 < timeline.rowBegins.length; row++) {
+    const [first, last] = within(timeline, row, range);
+    events += last - first;
+  }
+  return events;
+}
+
 /**
  * Time in calls of a row before a moment, over all rows up to this one.
  * @param {Timeline} timeline
