@@ -439,6 +439,23 @@ def test_search_and_the_next_one_take_less_than_two_frames(open_page):
     assert statistics.median(took) < 32
 
 
+def test_frames_take_less_than_16_ms_of_the_processor(open_page):
+    """All of a frame: scripts, and painting what they draw, which is most of it where a path has many points."""
+    opened = open_page(page('<div id="stage"></div>', "large", [timeline_of(generated(200_000))]))
+    opened.page.wait_for_timeout(500)
+    frames = (
+        "() => new Promise((done) => {const s = torchwhyReport.stages[0], [first, last] = s.timeline.span; let i = 0;"
+        "const tick = () => {s.look(first + i * 1e5, last - i * 1e5); i++ < 40 ? requestAnimationFrame(tick) : done()};"
+        "tick()})"
+    )
+    spent = []
+    for _ in range(3):
+        before = opened.thread_ms()
+        opened.page.evaluate(frames)
+        spent.append((opened.thread_ms() - before) / 40)
+    assert min(spent) < 16
+
+
 def test_the_clock_of_scripts_is_that_of_the_processor(opened):
     turns = "(() => { let x = 0; for (let i = 0; i < %d; i++) x = (x * 48271 + i) %% 2147483647; return x })()"
     few, many = (opened.processor_ms(turns % count) for count in (10**7, 4 * 10**7))
