@@ -12,7 +12,7 @@ const OFF = "torchwhy-keys-off";
 const ZOOMED = 1.25;
 const PANNED = 0.12;
 
-/** Keys of the view are told how many steps to go: one when they are pressed, then less at each frame. */
+/** Keys of the view go a number of steps: one when they are pressed, then less at each frame. */
 /** @typedef {[code: string, key: string, what: string, act: (steps: number, glides: boolean) => void]} Key */
 
 /**

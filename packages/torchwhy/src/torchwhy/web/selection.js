@@ -113,7 +113,11 @@ function describe(stage, event) {
     return made;
   };
   add(KIND_NAMES[/** @type {keyof typeof KIND_NAMES} */ (timeline.kind[event])], element("code", {}, timeline.text(event)));
-  const origin = originOf(timeline, event).map((other, i) => element("div", {}, i ? "← " : "", link(other)));
+  const origin = originOf(timeline, event).map((other, i) => {
+    const made = link(other);
+    if (i) made.prepend("← ");
+    return element("div", {}, made);
+  });
   if (origin.length) add("work of", ...origin);
   const operator = originOf(timeline, event).find((one) => timeline.kind[one] === OPERATOR);
   for (const [label, value] of operator === undefined ? [] : timeline.argumentsOf(operator)) add(`its ${label}`, value);
