@@ -401,6 +401,18 @@ def test_tables_of_a_difference_stay_low_on_a_phone(open_page, trace):
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_tables_of_a_difference_fit_on_paper(open_page, trace):
+    named = Story()
+    for i in range(4):
+        named.step(i, at=i * 40_000, us=39_000)
+        named.op(f"aten::{'a_long_name_of_an_operator_' * 4}{i % 2}", at=i * 40_000, us=20_000)
+    named = named.trace()
+    opened = open_page(difference_page(trace, named, diff(trace, named)), viewport={"width": 690, "height": 1000})
+    opened.page.emulate_media(media="print")
+    rights = "[...document.querySelectorAll('section > table :is(td, th)')].map((c) => c.getBoundingClientRect().right)"
+    assert max(opened.page.evaluate(rights)) <= 690
+
+
 def nested():
     story = Story()
     story.step(1, at=0, us=1000)
