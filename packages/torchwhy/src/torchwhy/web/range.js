@@ -13,7 +13,7 @@ import { hasModules } from "./modules.js";
 
 const MOST = 8;
 /** Events of the part in view that are summed up unasked: more would hold up the page. */
-const MOST_SUMMED = 100_000;
+const MOST_SUMMED = 300_000;
 
 /** @typedef {import("./stage.js").Stage} Stage */
 
