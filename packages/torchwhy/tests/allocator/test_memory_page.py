@@ -13,7 +13,7 @@ from torchwhy import load, load_snapshot
 from torchwhy.allocator.changes import changes
 from torchwhy.allocator.recorded import recorded_memory
 from torchwhy.allocator.segments import pools_of
-from torchwhy.allocator.snapshot import EARLIER
+from torchwhy.allocator.snapshot import EARLIER, UNKNOWN
 
 LINEAR = ("/opt/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", 134, "forward")
 NET = ("/home/me/net.py", 9, "forward")
@@ -139,10 +139,24 @@ def recorded(tmp_path):
 def test_a_trace_tells_who_holds_its_memory_at_the_peak(tmp_path):
     host, gpu = recorded_memory(load(recorded(tmp_path))).devices
     assert (host.name, host.peak_bytes) == ("CPU", 64)
-    assert (gpu.name, gpu.peak_bytes, gpu.peak_us, gpu.reserved_bytes) == ("Device 0", 7_000, 50, 9_000)
+    assert (gpu.name, gpu.peak_bytes, gpu.peak_us, gpu.reserved_bytes) == ("GPU 0", 7_000, 50, 9_000)
     held = {one.stack: one.bytes for one in gpu.holders}
     assert held == {("aten::empty", "aten::linear"): 4_000, ("aten::linear",): 2_000, EARLIER: 1_000}
     assert sum(held.values()) == gpu.peak_bytes
+
+
+def test_without_addresses_nobody_is_said_to_hold_memory(tmp_path):
+    story = Story()
+    story.op("aten::a", at=0, us=10)
+    story.memory(5, 1_000, 1_000)
+    del story.events[-1]["args"]["Addr"]
+    [gpu] = recorded_memory(load(story.write(tmp_path / "trace.json"))).devices
+    assert [(one.bytes, one.stack, one.purpose) for one in gpu.holders] == [(1_000, UNKNOWN, "unknown")]
+
+
+def test_the_peak_lies_in_the_history(tmp_path):
+    text = run_here("memory", recorded(tmp_path), folder=tmp_path).stdout
+    assert "7.00 kB allocated at 50.0 us, in a history of 4 events, from 25.0 us to 220 us" in " ".join(text.split())
 
 
 def test_an_address_used_again_is_held_by_the_later_allocation(tmp_path):

@@ -1,6 +1,10 @@
 """Curves of the page against what the trace says."""
 
+import gc
+import gzip
+import io
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -83,6 +87,23 @@ def test_a_trace_that_is_not_read_twice_has_its_other_curves(tmp_path):
     assert list(curves(trace)) == ["GPU 0 memory in use"]
 
 
+def test_counters_of_standard_input_are_those_of_its_file(tmp_path, monkeypatch):
+    story = Story()
+    story.op("aten::mm", at=0, us=100)
+    story.events += [counter("power (W)", i, value=200 + i) for i in range(10)]
+    path = story.write(tmp_path / "trace.json")
+    wanted = curves(load(path))["power"].values.tolist()
+    for data in (path.read_bytes(), gzip.compress(path.read_bytes())):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        trace = load("-")
+        kept = trace.origin.path
+        assert trace.file == "standard input"
+        assert curves(trace)["power"].values.tolist() == wanted
+        del trace
+        gc.collect()
+        assert not kept.exists()
+
+
 def test_how_busy_a_device_is_adds_up_to_its_work(tmp_path):
     story = Story()
     story.op("aten::mm", at=0, us=5)
@@ -94,11 +115,11 @@ def test_how_busy_a_device_is_adds_up_to_its_work(tmp_path):
         whole += us
         at += us + int(rng.integers(0, 30))
     busy = next(curve for label, curve in curves(written(tmp_path, story)).items() if label.startswith("GPU 0 busy"))
-    length = busy.times[1] - busy.times[0]
-    assert len(busy.times) <= 502
+    assert len(busy.times) <= 503
+    assert (busy.times[0], busy.values[0]) == (0, 0)
     assert busy.values.max() <= 100 * busy.divisor
     assert busy.values[-1] == 0
-    told = (busy.values[:-1] * length).sum() / (100 * busy.divisor) / 1000
+    told = (busy.values[:-1] * np.diff(busy.times)).sum() / (100 * busy.divisor) / 1000
     assert told == pytest.approx(whole, rel=0.01)
 
 

@@ -140,8 +140,8 @@ def test_counters_follow_memory_and_queues(story):
     found = {curve.label: curve for curve in timeline_of(story).counters}
     assert found["GPU 0 memory in use"].values.tolist() == [512]
     waiting = found["GPU 0 stream 7 launches waiting"]
-    assert waiting.times.tolist() == [15_000, 40_000]
-    assert waiting.values.tolist() == [1, 0]
+    assert waiting.times.tolist() == [0, 15_000, 40_000]
+    assert waiting.values.tolist() == [0, 1, 0]
 
 
 def test_long_curves_keep_their_extremes():

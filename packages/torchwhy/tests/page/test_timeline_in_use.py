@@ -368,8 +368,8 @@ def test_curves_are_rows_with_values(open_page):
     opened = open_page(page_of(story.trace()))
     band = opened.stage("t.bands.length")
     opened.stage("s.measure([250e3, 450e3])")
+    opened.page.locator(".selected h3", has_text="of the window").wait_for()
     row = opened.page.locator(".selected tr", has_text="memory in use")
-    row.wait_for()
     assert row.locator("td").all_inner_texts()[1:] == ["2.00 MB", "3.00 MB", "4.00 MB"]
     opened.page.locator(".selected button", has_text="copy").click()
     copied = opened.page.evaluate("document.documentElement.dataset.copied")
@@ -463,3 +463,116 @@ def test_search_knows_expressions_and_kinds(opened):
     search.fill("")
     operators = opened.stage("t.kind.reduce((n, kind) => n + (kind === 1), 0)")
     assert count.inner_text() == str(operators)
+
+
+def test_what_is_in_view_is_summed_up_where_nothing_is_chosen(opened):
+    panel = opened.page.locator(".selected")
+    for part in ("s.look(...t.span)", "s.look(t.span[0], (t.span[0] + t.span[1]) / 2)", "s.look(0, 50e6)"):
+        opened.stage(part)
+        length, events = opened.stage(
+            "(() => {const within = (i) => t.end[i] > s.seen.t0 && t.start[i] < s.seen.t1;"
+            "return [Math.min(s.seen.t1, t.span[1]) - Math.max(s.seen.t0, t.span[0]),"
+            "t.start.reduce((sum, _, i) => sum + within(i), 0)]})()"
+        )
+        panel.locator("h3", has_text=f"In view: {duration(length / 1000)}, {events} events").wait_for()
+    share = panel.locator("tbody tr", has_text="stream").first.locator("td").nth(2).inner_text()
+    mean = panel.locator("tbody tr", has_text="busy, of each").locator("td").nth(2).inner_text()
+    assert float(share.strip("%")) == pytest.approx(float(mean.strip("%")), abs=1)
+    opened.stage("s.visit(3)")
+    assert "In view" not in panel.inner_text()
+    assert opened.messages == []
+
+
+def test_a_drag_snaps_to_edges_and_its_ends_can_be_moved(opened):
+    mouse, view = opened.page.mouse, opened.page.locator(".view")
+    view.scroll_into_view_if_needed()
+    event = opened.stage("t.work[3]")
+    opened.stage(f"s.visit({event})")
+    opened.page.keyboard.press("f")
+    start, end = opened.stage(f"[t.start[{event}], t.end[{event}]]")
+    box = view.bounding_box()
+    x = "((time) => (time - s.seen.t0) / (s.seen.t1 - s.seen.t0) * s.width)"
+    row = opened.stage(f"s.layout.of[t.bandOf(t.rowOf({event}))].top + 34 + 18 + 7 - s.seen.y + s.layout.pane")
+
+    def place(time, beside=0):
+        return box["x"] + 1 + opened.stage(f"{x}({time})") + beside, box["y"] + row
+
+    def drag(from_, to):
+        mouse.move(*from_)
+        mouse.down()
+        mouse.move(*to, steps=4)
+        mouse.up()
+
+    drag(place(start, -4), place(end, 4))
+    assert opened.stage("s.range") == [start, end]
+    middle = (start + end) / 2
+    drag(place(end, 2), place(middle))  # takes hold of the end
+    assert opened.stage("s.range")[0] == start
+    assert opened.stage("s.range")[1] == pytest.approx(middle, rel=1e-3)
+    opened.page.keyboard.down("Alt")
+    drag(place(start, -20), place(end, 4))
+    opened.page.keyboard.up("Alt")
+    assert opened.stage("s.range")[1] > end
+    assert opened.messages == []
+
+
+def test_a_drag_beyond_the_edge_moves_the_view(opened):
+    view = opened.page.locator(".view")
+    view.scroll_into_view_if_needed()
+    opened.stage("s.look(20e6, 60e6)")
+    box = view.bounding_box()
+    opened.page.mouse.move(box["x"] + 300, box["y"] + 60)
+    opened.page.mouse.down()
+    opened.page.mouse.move(box["x"] + box["width"] + 100, box["y"] + 60, steps=3)
+    opened.page.wait_for_timeout(300)
+    opened.page.mouse.up()
+    seen, measured = opened.stage("s.seen"), opened.stage("s.range")
+    assert seen["t0"] > 20e6
+    assert measured[1] > seen["t1"]
+    opened.page.wait_for_timeout(100)
+    assert opened.stage("s.seen") == seen
+    assert opened.messages == []
+
+
+def test_keys_that_are_held_go_on_and_jumps_are_drawn_as_movements(opened):
+    keys = opened.page.keyboard
+    opened.page.locator(".view").focus()
+    opened.stage("s.look(...t.span)")
+    whole = opened.stage("s.seen.t1 - s.seen.t0")
+    keys.press("w")
+    assert opened.stage("s.seen.t1 - s.seen.t0") == pytest.approx(whole / 1.25)
+    keys.down("w")
+    opened.page.wait_for_timeout(600)
+    keys.up("w")
+    held = opened.stage("s.seen.t1 - s.seen.t0")
+    assert held < whole / 1.25**3
+    opened.page.wait_for_timeout(200)
+    assert opened.stage("s.seen.t1 - s.seen.t0") == held
+    assert opened.stage("s.glide.drawn") == opened.stage("s.seen")
+    between = opened.page.evaluate(
+        "() => new Promise((done) => {const s = torchwhyReport.stages[0], drawn = []; s.fit();"
+        "const look = () => {drawn.push(s.glide.drawn.t1 - s.glide.drawn.t0);"
+        "if (s.glide.from) requestAnimationFrame(look); else done(drawn)}; look()})"
+    )
+    assert between == sorted(between)
+    assert between[0] == held
+    assert between[-1] == pytest.approx(opened.stage("s.seen.t1 - s.seen.t0"))
+    assert opened.messages == []
+
+
+def test_who_asks_for_less_motion_sees_none(open_page, text):
+    opened = open_page(text, reduced_motion="reduce")
+    assert opened.stage("(s.look(20e6, 30e6), s.draw(), s.fit(), s.glide.from)") is None
+
+
+def test_the_address_holds_the_window_and_the_kind(opened):
+    opened.stage("(s.window = [20e6, 60e6], s.fit())")
+    opened.page.locator(".tools select").first.select_option(label="kernels")
+    opened.page.wait_for_timeout(600)
+    state = "[s.window, s.lit.count, s.seen.t0]"
+    wanted = opened.stage(state)
+    address = opened.page.url
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector('html[data-ready="1"]', state="attached")
+    assert opened.stage(state) == wanted

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { columnsOf } from "../../src/torchwhy/web/curve_drawing.js";
 import { amountText, axisOf, curveOf, glanceAtCurve, headingOfCurve, measuredCurve, pointAt } from "../../src/torchwhy/web/curves.js";
 
 const curve = (times, values, unit = "", means = values) => ({
@@ -61,4 +62,27 @@ test("amounts have their unit", () => {
   const lines = glanceAtCurve(curve([0, 1000, 3000], [2, 8, 16]), 2000).split("\n");
   assert.deepEqual(lines, ["queue: 8", "+6 1.00 us before", "for 2.00 us", "50% of the highest, 16"]);
   assert.equal(glanceAtCurve(curve([5], [1]), 4), "queue: not known yet");
+});
+
+test("columns of a curve hold all its values, side by side", () => {
+  let seed = 3;
+  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  for (let round = 0; round < 200; round++) {
+    const count = 1 + Math.floor(random() * 40);
+    const times = Float64Array.from({ length: count }, () => Math.floor(random() * 400) - 100).sort();
+    const one = { times, values: Float64Array.from(times, () => Math.floor(random() * 30)) };
+    const overlay = { width: 50, seen: { t0: 0, t1: 200, y: 0 }, x: (time) => time / 4 };
+    const columns = columnsOf(overlay, one, (value) => value);
+    if (!columns.length) {
+      assert.ok(times[0] >= 200);
+      continue;
+    }
+    columns.forEach(({ left, right }, i) => assert.ok(left < right && left === (i ? columns[i - 1].right : Math.max(0, Math.floor(times[0] / 4)))));
+    assert.equal(columns.at(-1).right, 50);
+    for (const [i, time] of times.entries()) {
+      const column = columns.find(({ left, right }) => Math.floor(time / 4) >= left && Math.floor(time / 4) < right);
+      if (time >= 0 && time < 200) assert.ok(column.top <= one.values[i] && one.values[i] <= column.low);
+    }
+    columns.slice(1).forEach(({ top, low }, i) => assert.ok(top <= columns[i].low && low >= columns[i].top, "no gap"));
+  }
 });

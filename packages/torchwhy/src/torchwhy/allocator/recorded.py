@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.allocator.snapshot import EARLIER, DeviceMemory, Snapshot, held_by
+from torchwhy.allocator.snapshot import EARLIER, UNKNOWN, DeviceMemory, Snapshot, held_by
 from torchwhy.trace.derived.memory import CPU, Memory, allocating_operators, memory_of
 from torchwhy.trace.derived.ownership import stack_of
 from torchwhy.trace.file.columns import ABSENT, Int64
@@ -27,7 +27,7 @@ def recorded_memory(trace: Trace) -> Snapshot:
     """Return the memory of each device whose allocations a trace recorded.
 
     Times begin with the trace. The stack of an allocation begins with its operators. What was allocated before the
-    recording, and is in use at the peak, is one holder.
+    recording, and is in use at the peak, is one holder; so is everything where no addresses were recorded.
     """
     return Snapshot(trace.file, tuple(_device(trace, memory) for memory in trace.derived(memory_of)))
 
@@ -43,7 +43,8 @@ def _device(trace: Trace, memory: Memory) -> DeviceMemory:
         for bytes_, row in zip(size.tolist(), memory.rows[alive].tolist(), strict=True)
     ]
     if peak > size.sum():
-        holders.append((peak - int(size.sum()), EARLIER))
+        addressed = bool((trace.events.integers("Addr", memory.rows) != ABSENT).any())
+        holders.append((peak - int(size.sum()), EARLIER if addressed else UNKNOWN))
     moments = (memory.times - trace.beginning) // 1000
     return DeviceMemory(
         device=-1 if memory.kind == CPU else max(memory.device, 0),

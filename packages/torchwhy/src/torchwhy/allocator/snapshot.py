@@ -20,7 +20,7 @@ from torchwhy.trace.meaning.allocations import purpose
 from torchwhy.trace.meaning.frames import module_path, own_frame
 from torchwhy.wording import shared_path
 
-__all__ = ["EARLIER", "DeviceMemory", "Holder", "OutOfMemory", "Snapshot", "held_by", "load_snapshot"]
+__all__ = ["EARLIER", "UNKNOWN", "DeviceMemory", "Holder", "OutOfMemory", "Snapshot", "held_by", "load_snapshot"]
 
 LARGEST: Final = 2 << 30
 """Bytes of a file that is read, at most; it takes several times as much memory."""
@@ -29,6 +29,7 @@ LONGEST_STACK: Final = 200
 """Frames of a stack that are looked at."""
 
 EARLIER: Final = ("allocated before the recorded history",)
+UNKNOWN: Final = ("addresses were not recorded",)
 """The stack of what was there when the history began."""
 
 
@@ -83,10 +84,10 @@ class DeviceMemory:
         cached_bytes: in segments without any block in use.
         largest_free_bytes: the largest free block.
         peak_bytes: the most that was allocated in the recorded history.
-        peak_us: when, since the history's first event; None without history.
+        peak_us: when, by the clock of `moments_us`; None without history.
         holders: who held the memory at the peak, the largest first.
-        moments_us, allocated, reserved: the history, since its first event, and what was allocated and what was
-            reserved after each of its events.
+        moments_us, allocated, reserved: the history, since its first event or the trace's beginning, and what was
+            allocated and what was reserved after each of its events.
         events: of the history.
         out_of_memory: requests that failed.
         layout: the segments with their blocks.
@@ -112,8 +113,8 @@ class DeviceMemory:
 
     @property
     def name(self) -> str:
-        """Such as "Device 0"; "CPU" for the host's memory."""
-        return "CPU" if self.device < 0 else f"Device {self.device}"
+        """Such as "GPU 0"; "CPU" for the host's memory."""
+        return "CPU" if self.device < 0 else f"GPU {self.device}"
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,7 @@ def held_by(alive: Iterable[tuple[int, tuple[str, ...]]]) -> tuple[Holder, ...]:
 
 
 def _purpose(stack: tuple[str, ...]) -> str:
-    return purpose(stack) if stack != EARLIER else "unknown"
+    return purpose(stack) if stack not in (EARLIER, UNKNOWN) else "unknown"
 
 
 def _reserved(history: list[dict[str, Any]], now: int) -> Int64:

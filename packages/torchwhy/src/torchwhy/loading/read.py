@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchwhy.ranks.folder import find_traces, named_rank, single_trace, trace_files
 from torchwhy.trace.file.columns import ARGUMENTS
-from torchwhy.trace.file.origin import Origin
+from torchwhy.trace.file.origin import KeptInput, Origin
 from torchwhy.trace.file.scanning import scan
 from torchwhy.trace.file.source import Source
 from torchwhy.trace.model.selection import select as select_events
@@ -50,8 +50,14 @@ def read_trace(
                 f"{source} holds the traces of several ranks: load_job reads them all, load one such as {one}"
             )
         source = single
-    origin = Origin.of(source)
-    everything = scan(source, {**_extra(columns), **ARGUMENTS})
+    wanted = {**_extra(columns), **ARGUMENTS}
+    if isinstance(source, str | os.PathLike) and os.fspath(source) == "-":
+        kept = KeptInput()
+        everything = scan(kept, wanted)
+        origin = kept.origin()
+    else:
+        origin = Origin.of(source)
+        everything = scan(source, wanted)
     part = select_events(everything, window=window, steps=steps, categories=categories)
     del everything
     trace = kind(origin.name, part.columns, origin, beginning=part.beginning, part=part.window)

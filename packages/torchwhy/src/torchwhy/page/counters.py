@@ -107,7 +107,7 @@ def _busy(trace: Trace) -> Iterator[Counter]:
         times = Intervals.union(events.ts[here], events.end[here])
         shares = times.overlap(edges[:-1], edges[1:]) * 1000 // length
         label = f"GPU {device} busy, of each {duration(length / 1000)}"
-        yield Counter(label, "%", edges - trace.beginning, np.append(shares, 0), 10)
+        yield Counter(label, "%", *_from_the_beginning(edges - trace.beginning, np.append(shares, 0)), 10)
 
 
 def _round_length(least: float) -> int:
@@ -154,7 +154,14 @@ def _open_at(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
     order = np.argsort(times, kind="stable")
     times, count = times[order], np.cumsum(change[order])
     last = np.flatnonzero(np.append(times[1:] != times[:-1], True))
-    return times[last], count[last]
+    return _from_the_beginning(times[last], count[last])
+
+
+def _from_the_beginning(times: Int64, values: Int64) -> tuple[Int64, Int64]:
+    """A curve that is 0 until its first point: what has not begun is not unknown."""
+    if not len(times) or times[0] <= 0:
+        return times, values
+    return np.concatenate(([0], times)), np.concatenate(([0], values))
 
 
 def _recorded(trace: Trace) -> Iterator[Counter]:
@@ -167,7 +174,7 @@ def _recorded(trace: Trace) -> Iterator[Counter]:
     rows = rows[:: -(-len(rows) // _MOST_READ)]
     try:
         told = read_arguments(trace.origin.unchanged(), events.offset[rows])
-    except (TorchWhyError, OSError):  # standard input is not read twice, and the file may be gone
+    except (TorchWhyError, OSError):  # an open file is not read twice, and that of a path may be gone
         return
     curves: dict[tuple[str, str, str], tuple[list[int], list[float]]] = {}
     for row, arguments in zip(rows.tolist(), told, strict=True):

@@ -13,7 +13,7 @@ from torchwhy.present.memory_snapshot import memory_snapshot
 
 __all__ = ["memory_changes_page", "memory_page"]
 
-_VIEW = View(verbose=True, linked=True)
+_VIEW = View(verbose=True, linked=True, level=3)
 
 
 def memory_page(snapshot: Snapshot) -> str:

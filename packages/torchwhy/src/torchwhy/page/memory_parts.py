@@ -31,7 +31,7 @@ _NARROWEST: Final = 0.3
 
 def memory_parts(memory: DeviceMemory, view: View) -> list[str]:
     """Return lines of HTML."""
-    return [*memory_curve(memory), *blocks_as_html(device_blocks(memory), view), *_segments(memory.layout)]
+    return [*memory_curve(memory), *blocks_as_html(device_blocks(memory), view), *_segments(memory.layout, view.level)]
 
 
 def memory_curve(memory: DeviceMemory, note: str = "") -> list[str]:
@@ -68,8 +68,8 @@ def memory_curve(memory: DeviceMemory, note: str = "") -> list[str]:
     )
     return [
         f'<figure class="memory" {attributes}>',
-        f"<figcaption>{name}: peak of {escaped(peak)}; the curve's height is {size_text(highest)}, its length "
-        f"{duration(end - start)}.</figcaption>",
+        f"<figcaption>{name}: peak of {escaped(peak)}; the curve goes from {duration(start)} to "
+        f"{duration(end)}, and up to {size_text(highest)}.</figcaption>",
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img" '
         f'aria-label="{name}: memory over time, with a peak of {escaped(peak)}">',
         *paths,
@@ -88,7 +88,7 @@ def _area(x: npt.NDArray[np.floating[Any]], heights: npt.NDArray[np.floating[Any
     return f"{''.join(points)}H{_WIDTH}V{_HEIGHT}Z"
 
 
-def _segments(segments: tuple[Segment, ...]) -> list[str]:
+def _segments(segments: tuple[Segment, ...], level: int) -> list[str]:
     """Each segment as a bar as long as it is large, with its blocks in use."""
     if not segments:
         return []
@@ -96,7 +96,7 @@ def _segments(segments: tuple[Segment, ...]) -> list[str]:
     scale = _WIDTH / max(shown[0].bytes, 1)
     height = (_BAR + 3) * len(shown)
     lines = [
-        "<h2>Segments</h2>",
+        f"<h{level}>Segments</h{level}>",
         "<p>Each bar is a segment; its blocks in use are dark. A segment with a block in use can't be given back.</p>",
         f'<svg class="segments" viewBox="0 0 {_WIDTH} {height}" role="img" '
         f'aria-label="{counted(len(segments), "segment")}, with blocks in use dark">',

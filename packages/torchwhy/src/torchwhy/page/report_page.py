@@ -230,7 +230,7 @@ def _memory(trace: LoadedTrace, report: TraceReport) -> list[str]:
     """The peak of each device in a sentence, its curve, and who holds its memory then."""
     lines = blocks_as_html(memory_lines(report.memory), _VIEW)
     for memory in recorded_memory(trace).devices:
-        lines += memory_parts(memory, View(linked=True))
+        lines += [f"<h3>{escaped(memory.name)}</h3>", *memory_parts(memory, View(linked=True, level=4))]
     return lines or ["<p>Memory was not recorded (profile_memory=True).</p>"]
 
 

@@ -140,10 +140,11 @@ def _fitted(row: Sequence[Cell], widths: dict[int, int], style: Style, pair: boo
 
 def _lines(cell: Cell, width: int, style: Style, whole: bool) -> list[str]:
     match cell:
-        case Name(text, after):
+        case Name(text, after, depth):
+            inset = "  " * depth
             if whole:
-                return wrap(style.plain(text + after), width)
-            return [style.shorten(style.plain(text), width - len(after)) + style.plain(after)]
+                return wrap(inset + style.plain(text + after), width)
+            return [inset + style.shorten(style.plain(text), width - len(inset + after)) + style.plain(after)]
         case File(text):
             return wrap(style.plain(text), width) if whole else [style.shorten_path(style.plain(text), width)]
         case Calls(names):

@@ -108,13 +108,18 @@ class Code(msgspec.Struct, frozen=True):
 
 
 class Name(msgspec.Struct, frozen=True):
-    """A name that may lose its middle where room is short, and what follows it, which may not."""
+    """A name that may lose its middle where room is short, and what follows it, which may not.
+
+    Attributes:
+        depth: of a call in a tree of calls, how many are around it.
+    """
 
     text: str
     after: str = ""
+    depth: int = 0
 
     def __str__(self) -> str:
-        return self.text + self.after
+        return "  " * self.depth + self.text + self.after
 
 
 class File(msgspec.Struct, frozen=True):

@@ -218,7 +218,7 @@ def call_tree_table(calls: tuple[TreeCall, ...], window_us: float) -> tuple[Tabl
     on_gpu = any(call.device_us for call in calls)
     cells: list[tuple[Cell, ...]] = [
         (
-            Name("  " * call.depth + call.name),
+            Name(call.name, depth=call.depth),
             percent(call.host_us / window_us) if window_us else "",
             duration(call.host_us),
             f"{call.calls:,}",

@@ -74,10 +74,12 @@ class View:
     Attributes:
         verbose: the full view.
         linked: names, parts and findings are buttons that show their events on the timeline of the report page.
+        level: of the headings of tables.
     """
 
     verbose: bool = False
     linked: bool = False
+    level: int = 2
 
 
 def render(documents: Sequence[Document], options: Options) -> str:
@@ -148,8 +150,8 @@ def _block(block: Block, view: View) -> list[str]:
             return [*_title(block.title), "<ul>", *checks, "</ul>"]
 
 
-def _title(title: str) -> list[str]:
-    return [f"<h2>{escaped(title)}</h2>"] if title else []
+def _title(title: str, level: int = 2) -> list[str]:
+    return [f"<h{level}>{escaped(title)}</h{level}>"] if title else []
 
 
 def _caption(title: str) -> str:
@@ -171,7 +173,7 @@ def _text(block: Text) -> str:
 def _table(block: Table, view: View) -> list[str]:
     rows = [row for row in block.rows if is_shown(row.when, view.verbose)]
     hidden = sum(row.when == "full" for row in block.rows) if not view.verbose else 0
-    lines = _title(block.title) if rows or block.sentences else []
+    lines = _title(block.title, view.level) if rows or block.sentences else []
     lines += [f"<p>{escaped(sentence)}</p>" for sentence in block.sentences]
     if rows:
         classes = [' class="number"' if column.number else "" for column in block.columns]
@@ -205,7 +207,8 @@ def _value(cell: Cell, view: View) -> str:
 def _cell(cell: Cell, view: View) -> str:
     if isinstance(cell, Name) and cell.text:
         name = f"<code>{escaped(PLAIN.shorten(cell.text, _LONGEST))}</code>"
-        return (_button(f"name:{cell.text}", name) if view.linked else name) + escaped(cell.after)
+        inset = "&nbsp;" * 4 * cell.depth
+        return inset + (_button(f"name:{cell.text}", name) if view.linked else name) + escaped(cell.after)
     if isinstance(cell, (Calls, Words)) and cell.target and view.linked:
         return _button(cell.target, escaped(str(cell)))
     if isinstance(cell, File) and view.linked:  # a page is shared: whose folder it was is nobody's business

@@ -129,7 +129,8 @@ def _line(cells: Sequence[str]) -> str:
 
 def _cell(cell: Cell) -> str:
     if isinstance(cell, Name) and cell.text:
-        return code(PLAIN.shorten(cell.text, _LONGEST)) + escaped(cell.after)
+        inset = "&nbsp;" * 2 * cell.depth
+        return inset + code(PLAIN.shorten(cell.text, _LONGEST)) + escaped(cell.after)
     return escaped(str(cell))
 
 

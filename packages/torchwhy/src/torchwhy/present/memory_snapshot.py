@@ -84,7 +84,9 @@ def device_blocks(memory: DeviceMemory) -> list[Block]:
     if memory.peak_us is None:
         peak += " when the snapshot was taken: no history was recorded (torch.cuda.memory._record_memory_history())"
     else:
-        peak += f", {duration(memory.peak_us)} after the history of {counted(memory.events, 'event')} began"
+        first, last = (duration(int(memory.moments_us[i])) for i in (0, -1))
+        history = f"a history of {counted(memory.events, 'event')}, from {first} to {last}"
+        peak += f" at {duration(memory.peak_us)}, in {history}"
     facts = [("peak", peak), ("at the end", f"{size_text(memory.allocated_bytes)} allocated")]
     if memory.reserved_bytes:
         held = f" in {counted(memory.segments, 'segment')}" if memory.segments else ""

@@ -45,7 +45,10 @@ export function followAddress(stage, search, shown) {
     const wanted = new URLSearchParams(location.hash.slice(1));
     const numbers = (/** @type {string} */ key) => (wanted.get(key) ?? "").split(",").filter(Boolean).map(Number);
     const [start, length] = numbers("at");
-    if (wanted.get("search")) search.set(wanted.get("search") ?? "");
+    search.kind.value = wanted.get("kind") ?? "";
+    if (wanted.get("search") || wanted.get("kind")) search.set(wanted.get("search") ?? "", true);
+    const [windowStart, windowEnd] = numbers("window");
+    if (windowEnd > windowStart) stage.window = [windowStart, windowEnd];
     if (wanted.get("show")) shown.show(wanted.get("show") ?? "");
     const fixed = numbers("fixed");
     for (const box of boxes) {
@@ -70,6 +73,8 @@ export function followAddress(stage, search, shown) {
     if (stage.selected >= 0) parts.push(`event=${idOf(timeline, stage.selected)}`);
     if (stage.range) parts.push(`range=${stage.range.map(Math.round).join(",")}`);
     if (search.input.value) parts.push(`search=${encodeURIComponent(search.input.value)}`);
+    if (search.kind.value) parts.push(`kind=${search.kind.value}`);
+    if (stage.window !== timeline.window) parts.push(`window=${stage.window.map(Math.round).join(",")}`);
     if (shown.what) parts.push(`show=${encodeURIComponent(shown.what)}`);
     parts.push(...stage.arrangement.parts(), ...stage.marks.parts());
     const fixed = boxes.filter((box) => box.checked).map((box) => box.dataset.fix);

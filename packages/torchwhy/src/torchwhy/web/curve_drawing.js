@@ -23,14 +23,15 @@ export function drawCurves(overlay, pinned) {
     const base = heightOf(Math.min(Math.max(0, low), high));
     context.fillStyle = look.shade;
     context.fillRect(0, bottom - CURVE, width, CURVE);
-    traceCurve(overlay, curve, heightOf, base);
+    const columns = columnsOf(overlay, curve, heightOf);
     context.fillStyle = look.curve;
     context.globalAlpha = 0.4;
-    context.fill();
+    for (const { left, right, top, low } of columns) {
+      const [from, to] = [Math.min(top, base), Math.max(low, base)];
+      context.fillRect(left, from, right - left, to - from);
+    }
     context.globalAlpha = 1;
-    context.strokeStyle = look.curve;
-    context.lineWidth = 1;
-    context.stroke();
+    for (const { left, right, top, low } of columns) context.fillRect(left, top, right - left, low - top + 1);
     if (curve.lowest < curve.highest) drawPeak(overlay, curve, heightOf(curve.highest));
     axisText(overlay, amountText(high, curve.unit), bottom - CURVE + 7);
     axisText(overlay, amountText(low, curve.unit), bottom - 6);
@@ -38,25 +39,34 @@ export function drawCurves(overlay, pinned) {
 }
 
 /**
- * @param {import("./overlay.js").Overlay} overlay
- * @param {Counter} curve
+ * A curve in columns of whole pixels, as wide as its value holds: a path of as many lines as it has points takes more
+ * than all else to draw.
+ * @param {{x: (time: number) => number, seen: import("./raster.js").Seen, width: number}} overlay
+ * @param {Pick<Counter, "times" | "values">} curve
  * @param {(value: number) => number} heightOf
- * @param {number} base
+ * @returns {{left: number, right: number, top: number, low: number}[]} `top` and `low` are where it is highest and lowest
  */
-function traceCurve(overlay, curve, heightOf, base) {
-  const { context, seen, width } = overlay;
-  const { times, values } = curve;
-  let i = Math.max(0, lowerBound(times, 0, times.length, seen.t0) - 1);
-  let right = Math.max(-1, overlay.x(times[i]));
-  context.beginPath();
-  context.moveTo(right, base);
-  for (; i < times.length && times[i] < seen.t1; i++) {
-    const y = heightOf(values[i]);
-    context.lineTo(Math.max(right, overlay.x(times[i])), y);
-    right = i + 1 < times.length ? Math.min(width + 1, overlay.x(times[i + 1])) : width + 1;
-    context.lineTo(right, y);
+export function columnsOf(overlay, { times, values }, heightOf) {
+  const { seen, width } = overlay;
+  const xOf = (/** @type {number} */ point) => (point < times.length ? Math.floor(overlay.x(times[point])) : width);
+  const found = [];
+  let point = Math.max(0, lowerBound(times, 0, times.length, seen.t0) - 1);
+  let left = Math.max(0, xOf(point));
+  while (left < width && point < times.length) {
+    let top = Math.round(heightOf(values[point]));
+    let low = top;
+    let right = Math.min(width, xOf(point + 1));
+    if (right <= left) {
+      for (right = left + 1; xOf(point + 1) < right && point + 1 < times.length; ) {
+        const y = Math.round(heightOf(values[++point]));
+        top = Math.min(top, y);
+        low = Math.max(low, y);
+      }
+    }
+    found.push({ left, right, top, low });
+    left = right;
   }
-  context.lineTo(right, base);
+  return found;
 }
 
 /** A sign where a curve is highest. @param {import("./overlay.js").Overlay} overlay @param {Counter} curve @param {number} y */

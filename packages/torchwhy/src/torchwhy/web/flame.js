@@ -8,6 +8,8 @@ import { button, element } from "./dom.js";
 import { isDark } from "./theme.js";
 
 const LINE = 18;
+/** Pixels from which on a box has its name on it. */
+const LEGIBLE = 34;
 /** Narrower boxes are not drawn, shares of the width. */
 const SLIVER = 0.001;
 const MOST_ROWS = 40;
@@ -86,9 +88,10 @@ function drawIcicle(stage, place, whole, root) {
     `${textOf(timeline, path)}: ${duration(path.time)}, ` +
     `${percent(path.time / whole.time)}; its own ${duration(path.own)}; ${path.calls.toLocaleString("en")} calls`;
   const dark = isDark();
+  const room = stage.element.clientWidth;
   const made = boxes.map(({ path, depth, left, width }) => {
     const text = textOf(timeline, path);
-    const box = button(text.slice(0, 200), title(path), () => {
+    const box = button(width * room < LEGIBLE ? "" : text.slice(0, 200), title(path), () => {
       stage.emphasise(path.events);
       drawIcicle(stage, place, whole, path.children.size ? rootOf(path) : root);
     });

@@ -2,13 +2,18 @@
 // Keys by their place on the keyboard, so that W, A, S, D lie together on every layout. They can be switched off.
 
 import { checkbox, element } from "./dom.js";
+import { HeldKeys } from "./held.js";
 import { stored, store } from "./storage.js";
 import { Views } from "./views.js";
 import { above, firstInView, neighbour } from "./walk.js";
 
 const OFF = "torchwhy-keys-off";
+/** What a step zooms by, and what share of the width it moves by. */
+const ZOOMED = 1.25;
+const PANNED = 0.12;
 
-/** @typedef {[code: string, key: string, what: string, act: () => void]} Key */
+/** Keys of the view go a number of steps: one when they are pressed, then less at each frame. */
+/** @typedef {[code: string, key: string, what: string, act: (steps: number, glides: boolean) => void]} Key */
 
 /**
  * @param {import("./stage.js").Stage[]} stages
@@ -24,12 +29,16 @@ export function followKeys(stages, searches, shown) {
   }
   const views = new Map(stages.map((stage) => [stage, new Views(stage)]));
   const go = (/** @type {number} */ event) => event >= 0 && active.visit(event);
+  const held = new HeldKeys();
   /** @type {Key[]} */
-  const anywhere = [
-    ["KeyW", "W", "zoom in, at the pointer", () => active.zoom(1 / 1.25, pointerShare(active))],
-    ["KeyS", "S", "zoom out", () => active.zoom(1.25, pointerShare(active))],
-    ["KeyA", "A", "move to the left", () => active.pan(-0.12)],
-    ["KeyD", "D", "move to the right", () => active.pan(0.12)],
+  const moving = [
+    ["KeyW", "W", "zoom in, at the pointer, for as long as it is held", (steps, glides) => zoomBy(active, steps, glides)],
+    ["KeyS", "S", "zoom out, likewise", (steps, glides) => zoomBy(active, -steps, glides)],
+    ["KeyA", "A", "move to the left, likewise", (steps, glides) => active.pan(-PANNED * steps, glides)],
+    ["KeyD", "D", "move to the right, likewise", (steps, glides) => active.pan(PANNED * steps, glides)],
+  ];
+  /** @type {Key[]} */
+  const acting = [
     ["KeyF", "F", "fit what is measured, or the selected event, or the window", () => active.fit()],
     ["KeyZ", "Z", "back to the view before", () => views.get(active)?.back()],
     ["KeyX", "X", "forward again", () => views.get(active)?.forward()],
@@ -55,6 +64,7 @@ export function followKeys(stages, searches, shown) {
     ["ArrowDown", "↓", "the event below", () => go(above(active, 1))],
     ["Home", "Home", "the first event in view", () => go(firstInView(active))],
   ];
+  const anywhere = [...moving, ...acting];
   const sheet = sheetOf(anywhere, inTheView, off, (checked) => {
     off = !checked;
     store(OFF, off ? "1" : "");
@@ -70,8 +80,16 @@ export function followKeys(stages, searches, shown) {
     const found = [...anywhere, ...inView].find(([code]) => code === event.code);
     if (!found || (off && target !== active.view && found[0] !== "Escape")) return;
     event.preventDefault();
-    found[3]();
+    const moves = moving.includes(found);
+    if (moves && event.repeat) return;
+    found[3](1, true);
+    if (moves) held.press(found[0], (steps) => found[3](steps, false));
   });
+}
+
+/** @param {import("./stage.js").Stage} stage @param {number} steps below 0 zooms out @param {boolean} glides */
+function zoomBy(stage, steps, glides) {
+  stage.zoom(ZOOMED ** -steps, pointerShare(stage), glides);
 }
 
 /** Where the pointer is in the view, 0 to 1; else the middle. @param {import("./stage.js").Stage} stage */
@@ -110,7 +128,8 @@ function sheetOf(anywhere, inTheView, off, changed) {
   const list = (/** @type {Key[]} */ keys) =>
     element("dl", {}, ...keys.flatMap(([, key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]));
   const mouse = [
-    ["drag", "measure a stretch of time"],
+    ["drag", "measure a stretch of time, from edge to edge of the events under the pointer; with Alt from anywhere"],
+    ["drag an end of what is measured", "move it; beyond the edge of the view that moves along"],
     ["Shift or the middle button, and drag", "move the view"],
     ["wheel", "scroll the rows"],
     ["Ctrl and wheel, or a pinch", "zoom at the pointer"],

@@ -16,7 +16,7 @@ export function linkViews(stages) {
       const { t0, t1 } = stage.seen;
       for (const other of stages) {
         const shift = other.timeline.window[0] - stage.timeline.window[0];
-        if (other !== stage && (other.seen.t0 !== t0 + shift || other.seen.t1 !== t1 + shift)) other.look(t0 + shift, t1 + shift);
+        if (other !== stage && (other.seen.t0 !== t0 + shift || other.seen.t1 !== t1 + shift)) other.look(t0 + shift, t1 + shift, stage.glide.from !== null);
       }
       moving = false;
     });

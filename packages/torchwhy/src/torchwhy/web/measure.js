@@ -1,7 +1,7 @@
 // @ts-check
 // What a stretch of time holds: how busy each thread and stream is, and which names take the time.
 
-import { lowerBound } from "./sorted.js";
+import { gallop, lowerBound } from "./sorted.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 
@@ -25,30 +25,43 @@ import { lowerBound } from "./sorted.js";
  * @returns {Measured}
  */
 export function measured(timeline, range) {
-  /** @type {Record<string, Map<number, Share>>} */
-  const sides = { device: new Map(), host: new Map(), frames: new Map(), labels: new Map() };
+  const sides = /** @type {Record<string, Sums>} */ ({});
+  const sumsOf = (/** @type {string} */ side) => (sides[side] ??= sumsOver(timeline.names.length));
   const bands = timeline.bands.flatMap((band, number) => {
-    /** @type {[number, number][]} */
+    /** @type {number[]} */
     let union = [];
     let events = 0;
     for (let row = band.firstRow; row < band.firstRow + band.rows; row++) {
       const [first, last] = within(timeline, row, range);
       if (first === last) continue;
       events += last - first;
-      union = merged(union, timeline, first, last, range);
-      addRow(sides[band.side] ?? sides.host, timeline, row, row + 1 < band.firstRow + band.rows, band.side, range, first, last);
+      if (!isInside(union, timeline, first, last, range)) union = merged(union, timeline, first, last, range);
+      addRow(sumsOf(band.side), timeline, row, row + 1 < band.firstRow + band.rows, band.side, range, first, last);
     }
-    const busy = union.reduce((sum, [start, end]) => sum + end - start, 0);
+    let busy = 0;
+    for (let i = 0; i < union.length; i += 2) busy += union[i + 1] - union[i];
     return events ? [{ band: number, busy, events }] : [];
   });
-  const sorted = (/** @type {Map<number, Share>} */ shares) => [...shares.values()].sort((a, b) => b.time - a.time);
-  return {
-    length: range[1] - range[0],
-    bands,
-    device: sorted(sides.device),
-    host: sorted(sides.host),
-    frames: sorted(sides.frames),
-  };
+  const [device, host, frames] = ["device", "host", "frames"].map((side) => sharesOf(sumsOf(side)));
+  return { length: range[1] - range[0], bands, device, host, frames };
+}
+
+/**
+ * Time and calls of each name.
+ * @typedef {{time: Float64Array, calls: Uint32Array}} Sums
+ */
+
+/** @param {number} names @returns {Sums} */
+function sumsOver(names) {
+  return { time: new Float64Array(names), calls: new Uint32Array(names) };
+}
+
+/** The names that have calls, the most time first. @param {Sums} sums @returns {Share[]} */
+function sharesOf({ time, calls }) {
+  /** @type {Share[]} */
+  const found = [];
+  for (let name = 0; name < calls.length; name++) if (calls[name]) found.push({ name, time: time[name], calls: calls[name] });
+  return found.sort((a, b) => b.time - a.time);
 }
 
 /**
@@ -64,6 +77,16 @@ export function within({ start, end, rowBegins }, row, [t0, t1]) {
   return [first, Math.max(first, lowerBound(start, first, high, t1))];
 }
 
+/** How many events reach into a stretch. @param {Timeline} timeline @param {[number, number]} range */
+export function countWithin(timeline, range) {
+  let events = 0;
+  for (let row = 0; row + 1 < timeline.rowBegins.length; row++) {
+    const [first, last] = within(timeline, row, range);
+    events += last - first;
+  }
+  return events;
+}
+
 /**
  * Time in calls of a row before a moment, over all rows up to this one.
  * @param {Timeline} timeline
@@ -77,7 +100,7 @@ export function coveredBefore({ start, end, covered, rowBegins }, row, time) {
 }
 
 /**
- * @param {Map<number, Share>} shares
+ * @param {Sums} sums
  * @param {Timeline} timeline
  * @param {number} row
  * @param {boolean} hasCalls whether the row below has the calls of this one
@@ -86,44 +109,66 @@ export function coveredBefore({ start, end, covered, rowBegins }, row, time) {
  * @param {number} first
  * @param {number} last
  */
-function addRow(shares, timeline, row, hasCalls, side, [t0, t1], first, last) {
-  const { start, end, name } = timeline;
-  const nested = hasCalls && (side === "host" || side === "frames");
+function addRow({ time, calls }, timeline, row, hasCalls, side, [t0, t1], first, last) {
+  const { start, end, name, covered, rowBegins } = timeline;
+  const below = hasCalls && (side === "host" || side === "frames") ? rowBegins[row + 2] : 0;
+  let next = below && lowerBound(end, rowBegins[row + 1], below, t0);
+  const before = (/** @type {number} */ moment) => {
+    next = gallop(end, next, below, moment);
+    return covered[next] + (next < below ? Math.max(0, moment - start[next]) : 0);
+  };
   for (let i = first; i < last; i++) {
     const from = Math.max(start[i], t0);
     const to = Math.min(end[i], t1);
-    const calls = nested ? coveredBefore(timeline, row + 1, to) - coveredBefore(timeline, row + 1, from) : 0;
-    const known = shares.get(name[i]);
-    if (known) {
-      known.time += to - from - calls;
-      known.calls++;
-    } else shares.set(name[i], { name: name[i], time: to - from - calls, calls: 1 });
+    calls[name[i]]++;
+    time[name[i]] += to - from;
+    if (below) {
+      const inside = before(from);
+      time[name[i]] -= before(to) - inside;
+    }
   }
 }
 
 /**
- * Stretches in order, with those of a row's events.
- * @param {[number, number][]} union
+ * Whether the events of a row lie in stretches that are known already.
+ * @param {number[]} union starts and ends, one after the other
  * @param {Timeline} timeline
  * @param {number} first
  * @param {number} last
  * @param {[number, number]} range
- * @returns {[number, number][]}
+ */
+function isInside(union, { start, end }, first, last, [t0, t1]) {
+  let i = 0;
+  for (let event = first; event < last; event++) {
+    const to = Math.min(end[event], t1);
+    while (i < union.length && union[i + 1] < to) i += 2;
+    if (i >= union.length || union[i] > Math.max(start[event], t0)) return false;
+  }
+  return true;
+}
+
+/**
+ * Stretches in order, with those of a row's events.
+ * @param {number[]} union starts and ends, one after the other
+ * @param {Timeline} timeline
+ * @param {number} first
+ * @param {number} last
+ * @param {[number, number]} range
  */
 function merged(union, { start, end }, first, last, [t0, t1]) {
-  /** @type {[number, number][]} */
+  /** @type {number[]} */
   const found = [];
   const add = (/** @type {number} */ from, /** @type {number} */ to) => {
-    const before = found[found.length - 1];
-    if (before && from <= before[1]) before[1] = Math.max(before[1], to);
-    else found.push([from, to]);
+    const at = found.length - 1;
+    if (at > 0 && from <= found[at]) found[at] = Math.max(found[at], to);
+    else found.push(from, to);
   };
   let next = 0;
   for (let i = first; i < last; i++) {
     const from = Math.max(start[i], t0);
-    while (next < union.length && union[next][0] <= from) add(...union[next++]);
+    for (; next < union.length && union[next] <= from; next += 2) add(union[next], union[next + 1]);
     add(from, Math.min(end[i], t1));
   }
-  while (next < union.length) add(...union[next++]);
+  for (; next < union.length; next += 2) add(union[next], union[next + 1]);
   return found;
 }

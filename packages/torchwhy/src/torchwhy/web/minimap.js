@@ -131,8 +131,8 @@ export class Minimap {
     return flags;
   }
 
-  /** @param {Pick<import("./stage.js").Stage, "stretches" | "lit" | "range" | "marks">} shown */
-  draw({ stretches, lit, range, marks }) {
+  /** @param {Pick<import("./stage.js").Stage, "stretches" | "lit" | "range" | "marks" | "glide">} shown */
+  draw({ stretches, lit, range, marks, glide }) {
     if (!this.colours) return;
     const { look } = this.colours;
     const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
@@ -153,7 +153,7 @@ export class Minimap {
       context.fillStyle = look.path;
       this.hits(lit).forEach((hit, x) => hit && context.fillRect(x, 0, 1, 5));
     }
-    const { t0, t1 } = this.seen();
+    const { t0, t1 } = glide.drawn ?? this.seen();
     const left = Math.max(0, this.x(t0));
     const right = Math.min(this.width, this.x(t1));
     context.fillStyle = look.backdrop;

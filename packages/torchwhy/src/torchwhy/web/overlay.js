@@ -11,6 +11,8 @@ const MOST_ARROWS = 2000;
 /** Arrows whose ends are named. */
 const MOST_NAMED = 6;
 const EVENTS = "11px system-ui, sans-serif";
+/** Width of what shows how far the rows are scrolled. */
+const THUMB = 5;
 /** Height of a line of text on an event. */
 const TEXT_LINE = 14;
 
@@ -91,10 +93,22 @@ export class Overlay {
       if (shown.selected >= 0) this.drawSelected(shown.selected);
       if (shown.arrows.length <= MOST_NAMED) this.drawEnds(shown.arrows, shown.selected);
     });
+    this.drawThumb(pane);
     this.drawRuler();
     if (shown.range) this.drawRange(shown.range);
     this.drawMarks(shown.marks.all);
     if (shown.cursor !== null) this.drawCursor(shown.cursor);
+  }
+
+  /** Which part of the rows is in view, at the right edge, where not all of them are. @param {number} top */
+  drawThumb(top) {
+    const { context, look, width, height, layout, seen } = this;
+    const room = height - top;
+    if (room <= 0 || layout.height <= room) return;
+    context.fillStyle = look.dim;
+    context.globalAlpha = 0.55;
+    context.fillRect(width - THUMB, top + (seen.y / layout.height) * room, THUMB - 1, Math.max(12, (room / layout.height) * room));
+    context.globalAlpha = 1;
   }
 
   /** Draw between two heights alone. @param {number} top @param {number} bottom @param {() => void} draw */

@@ -4,6 +4,8 @@
 
 import { glanceAtCurve } from "./curves.js";
 import { RULER } from "./layout.js";
+import { Measuring } from "./measuring.js";
+import { endAt } from "./moments.js";
 import { followHeading } from "./rowlist.js";
 import { glance } from "./selection.js";
 
@@ -18,6 +20,7 @@ export function followPointer(stage) {
   const down = new Map();
   /** Where the gesture began. @type {{at: Point, distance: number, t0: number, t1: number, top: number, moved: boolean, pans: boolean} | null} */
   let begun = null;
+  const measuring = new Measuring(stage);
 
   view.addEventListener(
     "wheel",
@@ -53,6 +56,7 @@ export function followPointer(stage) {
     view.setPointerCapture(event.pointerId);
     if (down.size === 1) begun = null;
     begin(event.button === 1 || event.shiftKey);
+    if (begun) measuring.begin(begun.at, event.altKey);
   });
 
   view.addEventListener("pointermove", (event) => {
@@ -77,8 +81,7 @@ export function followPointer(stage) {
       stage.look(start, start + length);
       stage.scrollTo(begun.top + begun.at.y - at.y);
     } else if (event.pointerType === "mouse" && !begun.pans) {
-      const ends = [timeOf(begun.at.x), timeOf(at.x)].sort((a, b) => a - b);
-      stage.measure([ends[0], ends[1]]);
+      measuring.move(at, event.altKey);
     } else {
       const time = timeOf(begun.at.x) - timeOf(at.x);
       stage.look(t0 + time, t1 + time);
@@ -90,6 +93,7 @@ export function followPointer(stage) {
   const hover = (event, here) => {
     const still = !begun?.moved;
     stage.cursor = event.pointerType === "mouse" ? stage.timeAt(here.x) : null;
+    view.style.cursor = still && endAt(stage, here.x) ? "ew-resize" : "";
     stage.request();
     followHeading(stage, still && event.pointerType === "mouse" ? stage.headingUnder(here.y) : -1);
     const under = still ? stage.eventUnder(here.x, here.y) : -1;
@@ -107,6 +111,7 @@ export function followPointer(stage) {
   view.addEventListener("pointerup", (event) => {
     const here = pointOf(event, view);
     down.delete(event.pointerId);
+    measuring.end();
     if (begun && !begun.moved && !down.size && event.button === 0) click(here);
     begin();
   });
@@ -125,6 +130,7 @@ export function followPointer(stage) {
   view.addEventListener("mousedown", (event) => event.button === 1 && event.preventDefault());
   view.addEventListener("pointercancel", (event) => {
     down.delete(event.pointerId);
+    measuring.end();
     begin();
   });
   view.addEventListener("pointerleave", () => {

@@ -7,11 +7,13 @@ import { amountText, measuredCurve } from "./curves.js";
 import { button, element } from "./dom.js";
 import { traceOf } from "./excerpt.js";
 import { flameOf } from "./flame.js";
-import { measured } from "./measure.js";
+import { countWithin, measured } from "./measure.js";
 import { modulesOf } from "./module_table.js";
 import { hasModules } from "./modules.js";
 
 const MOST = 8;
+/** Events of the part in view that are summed up unasked: more would hold up the page. */
+const MOST_SUMMED = 300_000;
 
 /** @typedef {import("./stage.js").Stage} Stage */
 
@@ -30,9 +32,9 @@ export function describeRange(stage) {
       stage.say("This stretch is the window now.");
       stage.changed();
     }),
-    button("flame graph", "Draw who calls whom in this stretch", () => stage.flame.replaceChildren(...flameOf(stage, range))),
+    button("flame graph", "Draw who calls whom in this stretch", () => stage.open(flameOf(stage, range))),
     ...(hasModules(timeline)
-      ? [button("modules", "List the modules called in this stretch", () => stage.flame.replaceChildren(...modulesOf(stage, range)))]
+      ? [button("modules", "List the modules called in this stretch", () => stage.open(modulesOf(stage, range)))]
       : []),
     button("copy", "Copy these numbers as Markdown", () => copied(stage, markdown(stage, range, found))),
     button("save", "Save this stretch as a small trace", () => {
@@ -46,10 +48,31 @@ export function describeRange(stage) {
   return [
     element("h3", {}, `${duration(found.length)}, from ${from} to ${to} of the window`),
     tools,
-    busyTable(stage, found),
-    ...shareTables(stage, found),
-    ...curveTable(timeline, range),
+    ...tablesOf(stage, range, found),
   ];
+}
+
+/** What there is to say of the part in view, where nothing else is chosen. @param {Stage} stage @returns {HTMLElement[]} */
+export function describeView(stage) {
+  const { timeline, seen } = stage;
+  const range = /** @type {[number, number]} */ ([Math.max(seen.t0, timeline.span[0]), Math.min(seen.t1, timeline.span[1])]);
+  if (!(range[1] > range[0])) return [hint()];
+  const events = countWithin(timeline, range);
+  const title = element("h3", {}, `In view: ${duration(range[1] - range[0])}, ${counted(events, "event")}`);
+  const why = `Sums of more than ${MOST_SUMMED.toLocaleString("en")} events are made on demand: press R, or zoom in.`;
+  if (events > MOST_SUMMED) return [hint(), title, element("p", { class: "note" }, why)];
+  return [hint(), title, ...tablesOf(stage, range, measured(timeline, range))];
+}
+
+/** What can be done, in a line. */
+export function hint() {
+  const text = "Drag to measure; click on an event to read about it; Ctrl and the wheel, or W and S, zoom. The key ? lists all keys.";
+  return element("p", { class: "note" }, text);
+}
+
+/** @param {Stage} stage @param {[number, number]} range @param {import("./measure.js").Measured} found */
+function tablesOf(stage, range, found) {
+  return [busyTable(stage, found), ...shareTables(stage, found), ...curveTable(stage.timeline, range)];
 }
 
 /** @param {Stage} stage @param {import("./measure.js").Measured} found */

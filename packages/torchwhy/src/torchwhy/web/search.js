@@ -59,7 +59,7 @@ export class Search {
     this.stage = stage;
     this.input = element("input", {
       type: "search",
-      placeholder: "Search, or /regular expression/",
+      placeholder: "Search, or /regexp/",
       "aria-label": "Search names, or a regular expression between slashes, or an argument as in shapes: 64, 3",
     });
     this.kind = element("select", { "aria-label": "Kind of events" }, element("option", { value: "" }, "all kinds"));
@@ -87,9 +87,9 @@ export class Search {
     );
   }
 
-  /** @param {string} text */
-  set(text) {
-    if (!text) this.kind.value = "";
+  /** @param {string} text @param {boolean} [keepKind] else no text means no kind either */
+  set(text, keepKind = false) {
+    if (!text && !keepKind) this.kind.value = "";
     this.input.value = text;
     this.find();
   }
@@ -130,7 +130,7 @@ export class Search {
     if (!this.isOn() || !lit) this.count.textContent = "";
     else {
       const isOne = selected >= 0 && lit.before[selected + 1] > lit.before[selected];
-      this.count.textContent = lit.count ? `${isOne ? `${this.stage.placeOf(selected)}/` : ""}${lit.count}` : "none found";
+      this.count.textContent = lit.count ? `${isOne ? `${this.stage.placeOf(selected).toLocaleString("en")}/` : ""}${lit.count.toLocaleString("en")}` : "none found";
       this.count.title = `${counted(lit.count, "event")} of ${counted(this.names, "name")}`;
     }
   }

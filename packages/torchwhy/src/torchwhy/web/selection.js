@@ -5,7 +5,7 @@ import { counted, duration, percent } from "./amounts.js";
 import { button, element } from "./dom.js";
 import { describeFound } from "./found.js";
 import { coveredBefore } from "./measure.js";
-import { describeRange } from "./range.js";
+import { describeRange, describeView, hint } from "./range.js";
 import { targetOf, showTarget } from "./show.js";
 import { lowerBound } from "./sorted.js";
 import { KIND_NAMES } from "./timeline.js";
@@ -15,37 +15,44 @@ const OPERATOR = 1;
 /** Frames of the program itself: no library's, nothing built in. */
 const OWN_CODE = /^(?!.*(?:site-packages|dist-packages|lib\/python|^torch\/|^<)).*\.py\(\d+\)/;
 
-/** Milliseconds that a range or a search stays as it is before it is summed up. */
+/** Milliseconds that a range or a search stays as it is before it is summed up, and that the view does. */
 const SETTLED = 120;
+const PART_SETTLED = 300;
 
 /**
  * @param {import("./stage.js").Stage} stage
  * @param {import("./search.js").Search} search
  */
 export function followSelection(stage, search) {
-  /** @type {number | [number, number] | import("./raster.js").Emphasis | null} */
-  let shown = -2;
+  /** @type {unknown} */
+  let shown = null;
+  /** The view, where that is what is shown. @type {unknown} */
+  let viewed;
   let timer = 0;
+  const later = (/** @type {(stage: import("./stage.js").Stage) => HTMLElement[]} */ what, /** @type {number} */ settled) => {
+    timer = window.setTimeout(() => stage.panel.replaceChildren(...what(stage)), settled);
+  };
   const follow = () => {
-    const wanted = stage.range ?? (stage.selected < 0 && search.isOn() ? stage.lit : stage.selected);
-    if (wanted === shown) return;
-    shown = wanted;
-    clearTimeout(timer);
     const found = stage.selected < 0 && search.isOn();
-    if (stage.range) timer = window.setTimeout(() => stage.panel.replaceChildren(...describeRange(stage)), SETTLED);
-    else if (found) timer = window.setTimeout(() => stage.panel.replaceChildren(...describeFound(stage)), SETTLED);
+    const wanted = stage.range ?? (found ? stage.lit : stage.selected < 0 ? stage.seen : stage.selected);
+    if (wanted === shown) return;
+    const described = shown === viewed;
+    shown = wanted;
+    viewed = wanted === stage.seen ? wanted : null;
+    clearTimeout(timer);
+    if (stage.range) later(describeRange, SETTLED);
+    else if (found) later(describeFound, SETTLED);
+    else if (stage.selected < 0) {
+      if (!described) stage.panel.replaceChildren(hint());
+      later(describeView, PART_SETTLED);
+    }
     else {
-      stage.panel.replaceChildren(...(stage.selected < 0 ? [hint()] : describe(stage, stage.selected)));
-      if (stage.selected >= 0) stage.say(sentence(stage.timeline, stage.selected));
+      stage.panel.replaceChildren(...describe(stage, stage.selected));
+      stage.say(sentence(stage.timeline, stage.selected));
     }
   };
   stage.watchers.add(follow);
   follow();
-}
-
-function hint() {
-  const text = "Drag to measure a stretch of time; click an event to read about it; Ctrl and the wheel zoom. The key ? lists all keys.";
-  return element("p", { class: "note" }, text);
 }
 
 /**
@@ -106,7 +113,11 @@ function describe(stage, event) {
     return made;
   };
   add(KIND_NAMES[/** @type {keyof typeof KIND_NAMES} */ (timeline.kind[event])], element("code", {}, timeline.text(event)));
-  const origin = originOf(timeline, event).flatMap((other, i) => (i ? [" ← ", link(other)] : [link(other)]));
+  const origin = originOf(timeline, event).map((other, i) => {
+    const made = link(other);
+    if (i) made.prepend("← ");
+    return element("div", {}, made);
+  });
   if (origin.length) add("work of", ...origin);
   const operator = originOf(timeline, event).find((one) => timeline.kind[one] === OPERATOR);
   for (const [label, value] of operator === undefined ? [] : timeline.argumentsOf(operator)) add(`its ${label}`, value);

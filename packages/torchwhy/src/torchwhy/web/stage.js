@@ -3,8 +3,10 @@
 // Walking from event to event is in walk.js, what stands above it in tools.js, beside it in selection.js and range.js.
 
 import { Arrangement } from "./arrangement.js";
+import { arrowsOf, launchesOf } from "./arrows.js";
 import { Colours } from "./colours.js";
 import { element } from "./dom.js";
+import { Glide } from "./glide.js";
 import { HEADING, RULER, layoutOf, placeInView } from "./layout.js";
 import { legendOf } from "./legend.js";
 import { Marks } from "./marks.js";
@@ -31,6 +33,7 @@ export class Stage {
     this.timeline = timeline;
     /** @type {import("./raster.js").Seen} */
     this.seen = { t0: 0, t1: 1, y: 0 };
+    this.glide = new Glide();
     this.selected = -1;
     /** @type {import("./raster.js").Emphasis | null} */
     this.lit = null;
@@ -88,7 +91,7 @@ export class Stage {
     /** What is shown of the page, in a line. */
     this.bar = element("div", { class: "shown" });
     /** Who calls whom in a stretch of time, where that was asked for. */
-    this.flame = element("div");
+    this.flame = element("div", { class: "made" });
     this.marks = new Marks(this);
     place.classList.add("stage");
     place.replaceChildren(this.bar, this.tools, ...notes, drawing, this.panel, this.marks.element, this.flame, this.speech);
@@ -114,8 +117,10 @@ export class Stage {
 
   // What is seen
 
-  /** @param {number} t0 @param {number} t1 */
-  look(t0, t1) {
+  /** @param {number} t0 @param {number} t1 @param {boolean} [glides] whether the drawing goes there in a short movement */
+  look(t0, t1, glides = false) {
+    if (glides) this.glide.begin();
+    else this.glide.end();
     const [first, last] = this.reach ?? this.timeline.span;
     const whole = Math.max(last - first, SHORTEST);
     const length = Math.min(Math.max(t1 - t0, SHORTEST), whole * 1.2);
@@ -128,21 +133,21 @@ export class Stage {
   /** Show a stretch of time with a margin on both sides. @param {number} start @param {number} end */
   lookAt(start, end) {
     const margin = Math.max((end - start) * MARGIN, SHORTEST / 2);
-    this.look(start - margin, end + margin);
+    this.look(start - margin, end + margin, true);
   }
 
-  /** @param {number} factor below 1 zooms in @param {number} at what stays where it is, 0 to 1 */
-  zoom(factor, at = 0.5) {
+  /** @param {number} factor below 1 zooms in @param {number} at what stays where it is, 0 to 1 @param {boolean} [glides] */
+  zoom(factor, at = 0.5, glides = false) {
     const { t0, t1 } = this.seen;
     const middle = t0 + (t1 - t0) * at;
     const length = Math.max((t1 - t0) * factor, SHORTEST);
-    this.look(middle - length * at, middle + length * (1 - at));
+    this.look(middle - length * at, middle + length * (1 - at), glides);
   }
 
-  /** @param {number} share of the width */
-  pan(share) {
+  /** @param {number} share of the width @param {boolean} [glides] */
+  pan(share, glides = false) {
     const { t0, t1 } = this.seen;
-    this.look(t0 + (t1 - t0) * share, t1 + (t1 - t0) * share);
+    this.look(t0 + (t1 - t0) * share, t1 + (t1 - t0) * share, glides);
   }
 
   /** Show what is measured, or the selected event, or the window. */
@@ -151,7 +156,7 @@ export class Stage {
     else if (this.selected >= 0) {
       const { start, end } = this.timeline;
       const length = end[this.selected] - start[this.selected];
-      this.look(start[this.selected] - length / 2, end[this.selected] + length / 2);
+      this.look(start[this.selected] - length / 2, end[this.selected] + length / 2, true);
     } else {
       const [start, end] = this.window[1] > this.window[0] ? this.window : this.timeline.span;
       this.lookAt(start, end);
@@ -229,42 +234,20 @@ export class Stage {
     this.scrollToEvent(event);
     if (start[event] < t0 || end[event] > t1) {
       if (end[event] - start[event] > t1 - t0) this.lookAt(start[event], end[event]);
-      else this.look((start[event] + end[event] - t1 + t0) / 2, (start[event] + end[event] + t1 - t0) / 2);
+      else this.look((start[event] + end[event] - t1 + t0) / 2, (start[event] + end[event] + t1 - t0) / 2, true);
     }
     this.select(event);
   }
 
   chooseArrows() {
-    const { launch, work, start, end } = this.timeline;
-    const { selected } = this;
-    this.arrows = [];
-    const row = selected < 0 ? -1 : this.timeline.rowOf(selected);
-    const band = selected < 0 ? null : this.timeline.bands[this.timeline.bandOf(row)];
-    for (let i = 0; i < work.length; i++) {
-      const call = launch[i];
-      const inside =
-        band !== null &&
-        start[call] >= start[selected] &&
-        end[call] <= end[selected] &&
-        call >= this.timeline.rowBegins[band.firstRow] &&
-        call < this.timeline.rowBegins[band.firstRow + band.rows];
-      if (this.allArrows || inside || work[i] === selected) this.arrows.push([call, work[i]]);
-    }
-    if (selected < 0) return;
-    const forward = this.timeline.forwardOf(selected);
-    if (forward >= 0) this.arrows.push([forward, selected]);
-    for (const backward of this.timeline.backwardsOf(selected)) this.arrows.push([selected, backward]);
+    this.arrows = arrowsOf(this.timeline, this.selected, this.allArrows);
   }
 
   /** Draw the arrows of the event under the pointer; -1 for none. @param {number} event */
   point(event) {
     if (event === this.pointed) return;
     this.pointed = event;
-    const { timeline } = this;
-    const launch = event < 0 ? -1 : timeline.launchOf(event);
-    const works = event < 0 ? [] : timeline.worksOf(event);
-    this.hinted = works.map((work) => /** @type {[number, number]} */ ([event, work]));
-    if (launch >= 0) this.hinted.push([launch, event]);
+    this.hinted = launchesOf(this.timeline, event);
     this.request();
   }
 
@@ -287,6 +270,12 @@ export class Stage {
   measure(range) {
     this.range = range;
     this.changed();
+  }
+
+  /** Show below the timeline what was made of it. @param {HTMLElement[]} parts */
+  open(parts) {
+    this.flame.replaceChildren(...parts);
+    this.flame.scrollIntoView({ block: "start" });
   }
 
   next(/** @type {1 | -1} */ way) {
@@ -313,12 +302,18 @@ export class Stage {
     return null;
   }
 
+  /** The row at a height of the view, or -1. @param {number} y */
+  rowUnder(y) {
+    const found = this.bandUnder(y);
+    const band = found && found.below >= HEADING ? this.timeline.bands[found.placed.band] : undefined;
+    return found && band ? band.firstRow + Math.floor((found.below - HEADING) / this.layout.row) : -1;
+  }
+
   /** The event at a place of the view, or -1. @param {number} x @param {number} y */
   eventUnder(x, y) {
     const { timeline, seen } = this;
-    const found = this.bandUnder(y);
-    if (!found || found.below < HEADING || found.placed.band >= timeline.bands.length) return -1;
-    const row = timeline.bands[found.placed.band].firstRow + Math.floor((found.below - HEADING) / this.layout.row);
+    const row = this.rowUnder(y);
+    if (row < 0) return -1;
     const time = this.timeAt(x);
     const exact = timeline.eventAt(row, time);
     if (exact >= 0) return exact;
@@ -372,13 +367,16 @@ export class Stage {
 
   /** Draw at the next frame. */
   request() {
-    this.frame ||= requestAnimationFrame(() => this.draw());
+    this.frame ||= requestAnimationFrame((now) => this.draw(now));
   }
 
-  draw() {
+  /** @param {number} [now] the time of the frame; without one what is seen is drawn, not the way to it */
+  draw(now = Infinity) {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    const { image, width, height, timeline, layout, seen, colours, lit } = this;
+    const { image, width, height, timeline, layout, colours, lit } = this;
+    const seen = this.glide.part(this.seen, now);
+    if (this.glide.from) this.request();
     if (!image || !colours) return;
     const pixels = new Uint32Array(image.data.buffer);
     pixels.fill(colours.look.background);

@@ -11,8 +11,8 @@ export function addTools(stage) {
   const zoom = element(
     "span",
     {},
-    button("−", "Zoom out (S)", () => stage.zoom(1.5)),
-    button("+", "Zoom in (W)", () => stage.zoom(1 / 1.5)),
+    button("−", "Zoom out (S)", () => stage.zoom(1.5, 0.5, true)),
+    button("+", "Zoom in (W)", () => stage.zoom(1 / 1.5, 0.5, true)),
     button("fit", "Show the whole window (F)", () => stage.fit()),
   );
   const colours = choice("Colours", { kind: "colours by kind", name: "colours by name" }, (value) => {

@@ -55,7 +55,7 @@ export class Views {
     const view = from.pop();
     if (!view) return this.stage.say("There is no other view.");
     to.push(this.now);
-    this.stage.look(...view);
+    this.stage.look(...view, true);
     this.now = this.view();
   }
 }

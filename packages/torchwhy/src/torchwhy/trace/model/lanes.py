@@ -48,7 +48,7 @@ def lanes_of(columns: Columns) -> tuple[Int32, list[Lane]]:
         of_pid, of_tid = divmod(code, len(tids) + 1)
         pid = texts[pids[of_pid - 1]] if of_pid else ""
         tid = texts[tids[of_tid - 1]] if of_tid else ""
-        thread = threads.get(i, tid if not tid.isdecimal() else f"thread {tid}")
+        thread = threads.get(i, tid if not tid.removeprefix("-").isdecimal() else f"thread {tid}")
         lanes.append(Lane(pid, tid, thread, processes.get(int(pids[of_pid - 1]), "") if of_pid else ""))
     return lane, lanes
 
