@@ -10,15 +10,19 @@ from torchwhy.trace.meaning.kinds import Kind, Meaning
 __all__ = [
     "ADD_IN_PLACE",
     "AFTER_CONVOLUTION",
+    "ATTENTION_CALL",
     "ATTENTION_IN_PARTS",
     "ATTENTION_STAGE",
     "BATCHED_PRODUCT",
     "BATCH_NORM",
     "BIASED_PRODUCT",
+    "COMPLEX_FOURIER",
     "CONVOLUTION",
     "CONVOLUTION_BACKWARD",
     "CONVOLVING",
+    "COSINE",
     "DENSE_TABLE_GRADIENT",
+    "DETERMINANT",
     "DIVIDE",
     "DROPOUT",
     "ELEMENTWISE",
@@ -27,8 +31,10 @@ __all__ = [
     "FOURIER",
     "FUSED_ATTENTION",
     "FUSED_EXPERTS",
+    "GENERAL_EIGENVALUES",
     "GENERATED",
     "INVERSE",
+    "INVERSE_COMPLEX_FOURIER",
     "INVERSE_FOURIER",
     "LIBRARY_CONVOLUTION",
     "LINEAR",
@@ -51,11 +57,14 @@ __all__ = [
     "SCANNING",
     "SOFTMAX",
     "SOFTMAX_CALL",
+    "SOLVE",
     "SORT",
     "SUBTRACT",
     "SUM",
+    "SUM_OR_MEAN",
     "TABLE_LOOKUP",
     "TRUTH_VALUES",
+    "UPSAMPLING",
     "operation_of",
 ]
 
@@ -64,6 +73,10 @@ _O: Final = Kind.OPERATOR
 FOURIER: Final = Meaning(r"aten::_fft_(r2c|c2r|c2c)$", _O)
 INVERSE_FOURIER: Final = Meaning(r"aten::_fft_c2r$", _O)
 """The transform to real numbers: their number is an argument."""
+
+COMPLEX_FOURIER: Final = Meaning(r"aten::fft_(fft|fft2|fftn)$", _O)
+INVERSE_COMPLEX_FOURIER: Final = Meaning(r"aten::fft_(ifft|ifft2|ifftn)$", _O)
+"""Transforms of complex numbers, as a program calls them."""
 
 MATRIX_PRODUCT: Final = Meaning(r"aten::(mm|addmm|bmm|baddbmm)(_out)?$", _O)
 BATCHED_PRODUCT: Final = Meaning(r"aten::(bmm|baddbmm)$", _O)
@@ -84,6 +97,9 @@ ATTENTION_STAGE: Final = SOFTMAX | Meaning(r"aten::(bmm|baddbmm|mm|addmm|convolu
 
 ATTENTION_IN_PARTS: Final = Meaning(r"aten::_scaled_dot_product_attention_math$", _O)
 """The implementation of scaled dot-product attention that is not fused."""
+
+ATTENTION_CALL: Final = Meaning(r"aten::scaled_dot_product_attention$", _O)
+"""Attention as a program calls it."""
 
 NATIVE_ATTENTION: Final = Meaning(r"aten::_native_multi_head_attention$", _O)
 """The fast path of nn.MultiheadAttention."""
@@ -131,11 +147,19 @@ MEAN_OR_VARIANCE: Final = Meaning(r"aten::(mean|var|var_mean|std)$", _O)
 POWER: Final = Meaning(r"aten::(pow|square)$", _O)
 ROOT: Final = Meaning(r"aten::r?sqrt$", _O)
 LOGARITHM: Final = Meaning(r"aten::log_?$", _O)
+GENERAL_EIGENVALUES: Final = Meaning(r"aten::linalg_eig$", _O)
+"""Eigenvalues and eigenvectors of matrices that need not be symmetric: complex numbers."""
+SOLVE: Final = Meaning(r"aten::linalg_solve(_ex)?$", _O)
+DETERMINANT: Final = Meaning(r"aten::(logdet|slogdet|linalg_slogdet|det|linalg_det)$", _O)
 INVERSE: Final = Meaning(r"aten::(linalg_inv|inverse|linalg_pinv|pinverse)$", _O)
 ONE_HOT: Final = Meaning(r"aten::one_hot$", _O)
 PATCHES: Final = Meaning(r"aten::im2col$", _O)
 """All patches of an image, as `F.unfold` copies them."""
 SUM: Final = Meaning(r"aten::sum$", _O)
+SUM_OR_MEAN: Final = Meaning(r"aten::(sum|mean)$", _O)
+COSINE: Final = Meaning(r"aten::cosine_similarity$", _O)
+UPSAMPLING: Final = Meaning(r"aten::_?upsample_(nearest(_exact)?|linear|bilinear|bicubic|trilinear)[123]d$", _O)
+"""`F.interpolate`, but for areas."""
 TABLE_LOOKUP: Final = Meaning(r"aten::embedding$", _O)
 DENSE_TABLE_GRADIENT: Final = Meaning(r"aten::embedding_dense_backward$", _O)
 """The gradient of a whole table of vectors, of which a batch reads some rows."""
