@@ -244,27 +244,3 @@ def the_real_part_is_taken_of_eigenvalues():
 @silent("general-eigenvalues")
 def eigenvalues_stay_complex():
     return layers(("aten::linalg_eig", 900, [[324, 324]]), ("aten::abs", 5, [[324]]), ("aten::max", 5, [[324]]))
-
-
-def factors(second, size=1000):
-    return layers(
-        ("aten::linalg_solve", 500, [[1000, 1000], [1000], []]),
-        ("aten::dot", 5, [[1000], [1000]]),
-        (second, 400, [[size, size]]),
-        backward=((2, 600), (0, 300)),
-    )
-
-
-@fires("two-factorisations")
-def equations_and_a_determinant():
-    return factors("aten::logdet")
-
-
-@silent("two-factorisations")
-def the_determinant_is_of_another_matrix():
-    return factors("aten::logdet", size=500)
-
-
-@silent("two-factorisations")
-def equations_alone():
-    return factors("aten::mm")

@@ -22,7 +22,6 @@ __all__ = [
     "CONVOLVING",
     "COSINE",
     "DENSE_TABLE_GRADIENT",
-    "DETERMINANT",
     "DIVIDE",
     "DROPOUT",
     "ELEMENTWISE",
@@ -57,7 +56,6 @@ __all__ = [
     "SCANNING",
     "SOFTMAX",
     "SOFTMAX_CALL",
-    "SOLVE",
     "SORT",
     "SUBTRACT",
     "SUM",
@@ -149,8 +147,6 @@ ROOT: Final = Meaning(r"aten::r?sqrt$", _O)
 LOGARITHM: Final = Meaning(r"aten::log_?$", _O)
 GENERAL_EIGENVALUES: Final = Meaning(r"aten::linalg_eig$", _O)
 """Eigenvalues and eigenvectors of matrices that need not be symmetric: complex numbers."""
-SOLVE: Final = Meaning(r"aten::linalg_solve(_ex)?$", _O)
-DETERMINANT: Final = Meaning(r"aten::(logdet|slogdet|linalg_slogdet|det|linalg_det)$", _O)
 INVERSE: Final = Meaning(r"aten::(linalg_inv|inverse|linalg_pinv|pinverse)$", _O)
 ONE_HOT: Final = Meaning(r"aten::one_hot$", _O)
 PATCHES: Final = Meaning(r"aten::im2col$", _O)
