@@ -154,9 +154,9 @@ def _noted(document: Document, folder: Path) -> Document:
 def _others(windows: Sequence[_Window], unread: int, style: Style) -> Iterator[str]:
     """A sentence on each later window."""
     lines = []
-    for window in windows[1:]:
+    for number, window in enumerate(windows[1:], 2):
         verdict = window.report.verdict
-        sentence = f"{window.report.window.name}: {verdict.kind}. {verdict.sentence} ({window.file})"
+        sentence = f"window {number}: {verdict.kind}. {verdict.sentence} ({window.file})"
         lines += style.wrap(style.plain(sentence))
     if unread:
         more = counted(unread, "more window was", "more windows were")

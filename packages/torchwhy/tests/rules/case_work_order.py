@@ -244,3 +244,84 @@ def the_real_part_is_taken_of_eigenvalues():
 @silent("general-eigenvalues")
 def eigenvalues_stay_complex():
     return layers(("aten::linalg_eig", 900, [[324, 324]]), ("aten::abs", 5, [[324]]), ("aten::max", 5, [[324]]))
+
+
+def augmented(size="[64, 64]", channels=3, backward=()):
+    images = [16, channels, 384, 384]
+    return layers(
+        ("aten::mul", 400, [images, [16, 3, 1, 1]]),
+        ("aten::sub", 400, [images, [1, 3, 1, 1], []]),
+        ("aten::adaptive_avg_pool2d", 100, [images, []], given(size)),
+        backward=backward,
+    )
+
+
+@fires("augmented-before-shrinking")
+def photographs_are_shrunk_last():
+    return augmented()
+
+
+@silent("augmented-before-shrinking")
+def features_are_pooled():
+    return augmented(channels=64)
+
+
+@silent("augmented-before-shrinking")
+def images_hardly_shrink():
+    return augmented(size="[300, 300]")
+
+
+@silent("augmented-before-shrinking")
+def what_is_shrunk_is_trained():
+    return augmented(backward=((1, 300), (0, 300)))
+
+
+def gelu(function="aten::tanh", exponent="3", last="aten::mul"):
+    shape = [16, 128, 512]
+    return layers(
+        ("aten::mul", 200, [shape, []]),
+        ("aten::pow", 300, [shape, []], given(exponent)),
+        ("aten::mul", 200, [shape, []]),
+        ("aten::add", 200, [shape, shape, []]),
+        (function, 300, [shape]),
+        ("aten::add", 200, [shape, [], []]),
+        (last, 200, [shape, shape]),
+        backward=((4, 300), (1, 300)),
+    )
+
+
+@fires("gelu-by-hand")
+def a_cube_and_a_tangent():
+    return gelu()
+
+
+@fires("gelu-by-hand")
+def an_error_function():
+    return gelu("aten::erf", exponent="2")
+
+
+@silent("gelu-by-hand")
+def a_square_and_a_tangent():
+    return gelu(exponent="2")
+
+
+@silent("gelu-by-hand")
+def a_sine_and_a_cube():
+    return gelu("aten::sin")
+
+
+@silent("gelu-by-hand")
+def nothing_is_multiplied_behind():
+    return gelu(last="aten::sub")
+
+
+@silent("gelu-by-hand")
+def the_probability_below_a_value():
+    shape = [16, 128, 512]
+    return layers(
+        ("aten::sub", 200, [shape, [], []]),
+        ("aten::div", 200, [shape, []]),
+        ("aten::erf", 300, [shape]),
+        ("aten::add", 200, [shape, [], []]),
+        ("aten::mul", 200, [shape, []]),
+    )

@@ -25,6 +25,7 @@ __all__ = [
     "DIVIDE",
     "DROPOUT",
     "ELEMENTWISE",
+    "ERROR_FUNCTION",
     "FILLING",
     "FOREACH",
     "FOURIER",
@@ -32,6 +33,7 @@ __all__ = [
     "FUSED_EXPERTS",
     "GENERAL_EIGENVALUES",
     "GENERATED",
+    "HYPERBOLIC_TANGENT",
     "INVERSE",
     "INVERSE_COMPLEX_FOURIER",
     "INVERSE_FOURIER",
@@ -46,6 +48,7 @@ __all__ = [
     "ONE_HOT",
     "PADDING",
     "PATCHES",
+    "POOLED_TO_SIZE",
     "POWER",
     "PRODUCT",
     "READS_ALL",
@@ -142,6 +145,8 @@ MULTIPLY: Final = Meaning(r"aten::mul$", _O)
 SUBTRACT: Final = Meaning(r"aten::(sub|rsub)$", _O)
 DIVIDE: Final = Meaning(r"aten::div_?$", _O)
 MEAN_OR_VARIANCE: Final = Meaning(r"aten::(mean|var|var_mean|std)$", _O)
+ERROR_FUNCTION: Final = Meaning(r"aten::erf$", _O)
+HYPERBOLIC_TANGENT: Final = Meaning(r"aten::tanh$", _O)
 POWER: Final = Meaning(r"aten::(pow|square)$", _O)
 ROOT: Final = Meaning(r"aten::r?sqrt$", _O)
 LOGARITHM: Final = Meaning(r"aten::log_?$", _O)
@@ -156,6 +161,8 @@ SUM_OR_MEAN: Final = Meaning(r"aten::(sum|mean)$", _O)
 COSINE: Final = Meaning(r"aten::cosine_similarity$", _O)
 UPSAMPLING: Final = Meaning(r"aten::_?upsample_(nearest(_exact)?|linear|bilinear|bicubic|trilinear)[123]d$", _O)
 """`F.interpolate`, but for areas."""
+POOLED_TO_SIZE: Final = Meaning(r"aten::adaptive_avg_pool2d$", _O)
+"""An average pooling to a given size, as `F.interpolate` calls it for areas."""
 TABLE_LOOKUP: Final = Meaning(r"aten::embedding$", _O)
 DENSE_TABLE_GRADIENT: Final = Meaning(r"aten::embedding_dense_backward$", _O)
 """The gradient of a whole table of vectors, of which a batch reads some rows."""

@@ -27,6 +27,7 @@ __all__ = [
     "DRAWS_ORDER",
     "EXPAND",
     "FINITE_CHECK",
+    "FLIP",
     "FOREACH_OR_FUSED",
     "FORMATTING_BEGINS",
     "FORMATTING_STEP",
@@ -223,6 +224,8 @@ EXPAND: Final = Meaning(r"aten::expand(_as)?$", _O)
 
 STRIDED_SLICE: Final = Meaning(r"aten::slice$", _O)
 """`x[start:end:step]` along one dimension."""
+
+FLIP: Final = Meaning(r"aten::flip$", _O)
 
 DIAGONAL: Final = Meaning(r"aten::(diagonal|diag|trace)$", _O)
 """One element of each row of a matrix."""
