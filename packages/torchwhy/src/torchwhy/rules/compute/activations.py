@@ -23,13 +23,13 @@ AROUND: Final = 5
 """So many operators before and behind the tangent or the error function belong to a GELU at most."""
 
 SPARED: Final = 0.5
-"""So much of their time one operator in place of eight spares: a small language model took 1.16 times as long with them,
-on one core, and 28% of its time were theirs."""
+"""So much of their time one operator instead of eight spares: a small language model took 1.16 times as long with them,
+and they took 28% of its time on one core."""
 
 
 @rule("D70", "gelu-by-hand", source="a cube and a tangent, or an error function, of one shape in a row", frees="device")
 def gelu_by_hand(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterator[Finding]:
-    """A GELU is computed by operators of its own for each step.
+    """A GELU is computed by an operator for each of its steps.
 
     Sees: `tanh` with a third power of a tensor of its shape among the five operators before it, or `erf`, and
     elementwise operators of that shape around it: four or more, with a product of two such tensors behind. They take
@@ -63,7 +63,7 @@ def gelu_by_hand(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterat
         stretches=when,
         window=window,
         evidence=evidence(trace, np.array(sorted(found), np.int32)),
-        cause="Each step reads and writes the whole tensor; F.gelu reads once and writes once.",
+        cause="Each step reads and writes the whole tensor; F.gelu takes one pass over it.",
         fix=f"{call} computes the same formula in one operator.",
         linked=False,
     )

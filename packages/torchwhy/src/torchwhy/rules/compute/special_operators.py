@@ -160,8 +160,8 @@ def repeated_heads(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         stretches=when,
         window=window,
         evidence=evidence(trace, np.array(sorted(found), np.int32)),
-        cause="Attention has fewer heads of keys and values than of queries, and each is written out once for each "
-        "head of the queries.",
+        cause="Attention has fewer heads of keys and values than of queries, and each is copied for every head of the "
+        "queries that reads it.",
         fix="F.scaled_dot_product_attention(q, k, v, enable_gqa=True), where a fused kernel takes it; for one new word "
         "at a time q.view(batch, key_heads, group, size), which needs no copies.",
         linked=False,

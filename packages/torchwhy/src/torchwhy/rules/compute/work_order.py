@@ -52,8 +52,8 @@ def upsampled_before_pointwise(trace: Trace, *, share: float = 0.05, times: floa
     for i in np.flatnonzero(trace.events.are(UPSAMPLING, program.rows)).tolist():
         if i + 1 >= len(program.rows) or not trace.events.are(CONVOLUTION, program.rows[i + 1 : i + 2])[0]:
             continue
-        small, (large, weight, *_) = program.shapes[i][0], (*program.shapes[i + 1][:2], (), ())
-        fits = len(small) == len(large) == len(weight) > 2 and small[:2] == large[:2]
+        small, (large, weight) = _first_two(program.shapes[i])[0], _first_two(program.shapes[i + 1])
+        fits = len(small) == len(large) == len(weight) > 2 and elements(small) and small[:2] == large[:2]
         if not fits or prod(weight[2:]) != 1 or weight[1] != small[1] or 2 * weight[0] > small[1]:
             continue
         points = elements(large) / elements(small)
@@ -119,6 +119,12 @@ def skipped_outputs(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
+def _first_two(taken: list[Shape]) -> tuple[Shape, Shape]:
+    """The shapes of an operator's first two tensors, empty where there are fewer."""
+    first, second, *_ = (*taken, (), ())
+    return first, second
+
+
 def _taken_part(trace: Trace, program: ForwardPass, behind: int, made: Shape) -> float:
     """The part of a convolution's result that slices with a step take; 1 where something else reads it, too."""
     step, shape = 1, made
@@ -159,7 +165,7 @@ def gathered_before_product(trace: Trace, *, share: float = 0.05, times: float =
     for i in np.flatnonzero(trace.events.are(READS_ROWS | TABLE_LOOKUP, program.rows)).tolist():
         if i + 1 >= len(program.rows) or not trace.events.are(LINEAR, program.rows[i + 1 : i + 2])[0]:
             continue
-        table, (read, weight, *_) = (*program.shapes[i], ())[0], (*program.shapes[i + 1][:2], (), ())
+        table, (read, weight) = _first_two(program.shapes[i])[0], _first_two(program.shapes[i + 1])
         if len(table) != 2 or len(weight) != 2 or len(read) < 2 or read[-1] != table[1] or weight[0] > weight[1]:
             continue
         often = elements(read[:-1]) / max(table[0], 1)
@@ -176,8 +182,8 @@ def gathered_before_product(trace: Trace, *, share: float = 0.05, times: float =
         stretches=when,
         window=window,
         evidence=evidence(trace, np.array(sorted(parts), np.int32)),
-        cause="More rows are gathered than the tensor has: rows that are gathered several times are multiplied as "
-        "often, each time with the same result.",
+        cause="More rows are gathered than the tensor has: a row that is gathered several times is multiplied each "
+        "time, with the same result.",
         fix="Multiply first, then gather: linear(x)[index] instead of linear(x[index]).",
         linked=False,
     )
