@@ -10,6 +10,7 @@ import torch
 
 import torchwhy
 from tests.analysis.programs import computing, training
+from tests.traces import Story
 from torchwhy import run_analysis
 from torchwhy.run_analysis import read_back
 
@@ -59,6 +60,15 @@ def test_each_window_has_findings_of_its_own(run):
     assert "B9" in [finding.code for finding in explanation.findings]
     assert "ProfilerStep#5 to ProfilerStep#7: compute-bound." in explanation.text
     assert "(findings-2.json)" in explanation.text
+
+
+def test_a_later_window_without_steps_is_named_by_its_number(run):
+    story = Story(gpu=None)
+    story.op("aten::mm", 10, 900)
+    write(run / "trace-2.json.gz", story)
+    text = read_back(run, run).text
+    assert "window 2: " in text
+    assert "the whole trace" not in text
 
 
 def test_the_text_has_any_format(run):

@@ -54,6 +54,7 @@ class Explanation:
 @dataclass(frozen=True)
 class _Window:
     file: str
+    name: str
     report: TraceReport
     findings: tuple[Finding, ...]
 
@@ -127,7 +128,8 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
         add_file(folder / file, render(explanation(report), "json"))
         drawn = file.replace("findings", "report").replace(".json", ".html")
         add_file(folder / drawn, trace_page(trace, diagnosis, report))
-        found.append(_Window(file, report, diagnosis.findings))
+        name = report.window.name if trace.steps_found else f"window {len(found) + unread + 1}"
+        found.append(_Window(file, name, report, diagnosis.findings))
         traces.append(trace)
     return found, write_tables(folder, traces), unread
 
@@ -156,7 +158,7 @@ def _others(windows: Sequence[_Window], unread: int, style: Style) -> Iterator[s
     lines = []
     for window in windows[1:]:
         verdict = window.report.verdict
-        sentence = f"{window.report.window.name}: {verdict.kind}. {verdict.sentence} ({window.file})"
+        sentence = f"{window.name}: {verdict.kind}. {verdict.sentence} ({window.file})"
         lines += style.wrap(style.plain(sentence))
     if unread:
         more = counted(unread, "more window was", "more windows were")

@@ -179,6 +179,11 @@ def pairs_are_multiplied_elementwise():
     return pairs(then="aten::mul")
 
 
+@silent("joined-pairs")
+def single_numbers_are_joined():
+    return layers(("aten::cat", 500, [[[], []], []]), ("aten::linear", 500, [[4, 2], [8, 2], [8]]))
+
+
 def frames(outputs, size=512):
     return layers(
         ("aten::conv1d", 800, [[8, 1, 32000], [outputs, 1, size], [], [], [], []]),

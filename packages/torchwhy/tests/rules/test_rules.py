@@ -16,7 +16,9 @@ RULES = [rule for rule in all_rules() if rule.function.__module__.startswith("to
 @cache
 def findings(story):
     """What all rules find in a story, which often is a case of several."""
-    return diagnose(story().trace()).findings
+    diagnosis = diagnose(story().trace())
+    assert not diagnosis.failed
+    return diagnosis.findings
 
 
 def ids(cases):

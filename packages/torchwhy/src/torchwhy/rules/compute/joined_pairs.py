@@ -88,7 +88,7 @@ def _repeats(trace: Trace, program: ForwardPass, i: int, parts: list[Shape], tim
 
 def _product(trace: Trace, program: ForwardPass, i: int, parts: list[Shape]) -> int:
     """The product that reads the joined rows; -1 without one."""
-    if not parts or len({part[:-1] for part in parts}) > 1:
+    if not parts or () in parts or len({part[:-1] for part in parts}) > 1:
         return -1
     width, count = sum(part[-1] for part in parts), elements(parts[0][:-1])
     for k in range(i + 1, min(i + 1 + NEAR, len(program.rows))):

@@ -1,4 +1,4 @@
-"""Elementwise work on all rows of a tensor, of which few are read."""
+"""Elementwise work on all rows or pixels of a tensor, of which few are read."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.forward_pass import ForwardPass, backward_of, forward_pass, work_of
-from torchwhy.trace.derived.shapes import elements
+from torchwhy.trace.derived.forward_pass import (
+    ForwardPass,
+    backward_of,
+    differentiated,
+    forward_pass,
+    needless_work,
+    work_of,
+)
+from torchwhy.trace.derived.shapes import Shape, elements, values
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.meaning.arithmetic import ELEMENTWISE
+from torchwhy.trace.meaning.arithmetic import ELEMENTWISE, POOLED_TO_SIZE, READS_ALL, UPSAMPLING
 from torchwhy.trace.meaning.frames import own_frame
-from torchwhy.trace.meaning.operators import READS_ROWS, SAME_SHAPE
+from torchwhy.trace.meaning.operators import FLIP, READS_ROWS, SAME_SHAPE
+from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
-__all__ = ["rows_left_out"]
+__all__ = ["augmented_before_shrinking", "rows_left_out"]
 
 BEFORE: Final = 20
 """So many operators before the rows are read are looked at."""
@@ -94,5 +102,69 @@ def _elementwise_before(trace: Trace, program: ForwardPass, i: int) -> list[int]
         if taken and taken[0] == shape and trace.events.are(ELEMENTWISE | SAME_SHAPE, program.rows[k : k + 1])[0]:
             found.append(k)
         elif 10 * max(map(elements, taken), default=0) > elements(shape):
+            break
+    return found
+
+
+@rule("D69", "augmented-before-shrinking", source="elementwise operators right before images shrink", frees="device")
+def augmented_before_shrinking(trace: Trace, *, share: float = 0.05, times: float = 4.0) -> Iterator[Finding]:
+    """Images are changed pixel by pixel at a size that is shrunk right afterwards.
+
+    Sees: elementwise operators and reductions on images (four dimensions, up to four channels) right before
+    `F.interpolate` or an average pooling to a given size makes a fourth of the pixels of them or fewer, outside of what
+    is trained. Two operators or more, 5% of the window or more. Needs recorded shapes and values.
+
+    Costs: brightness, colour and normalisation cost as much as there are pixels. At stake is the part of the pixels
+    that isn't kept.
+
+    Fix: shrink first, then augment and normalise.
+
+    Known problems: what isn't linear, such as clamping, gives slightly other pixels in the other order.
+    """
+    program, window = trace.derived(forward_pass), trace.derived(steady_window)
+    parts: dict[int, float] = {}
+    for i in np.flatnonzero(trace.events.are(UPSAMPLING | POOLED_TO_SIZE, program.rows)).tolist():
+        images = (*program.shapes[i], ())[0]
+        kept = _pixels_kept(trace, int(program.rows[i]))
+        if len(images) != 4 or images[1] > 4 or not kept or kept * times > elements(images[2:]):
+            continue
+        before = program.rows[_at_full_size(trace, program, i, images)]
+        if len(before) > 1 and not differentiated(trace, before).any():
+            parts |= dict.fromkeys(before.tolist(), 1 - kept / elements(images[2:]))
+    when, needless = needless_work(trace, parts)
+    part = window.share(when)
+    if not parts or part < share:
+        return
+    yield Finding(
+        title=f"Images are changed pixel by pixel before they are shrunk: {percent(part)} of the time",
+        confidence="medium",
+        time_us=needless,
+        stretches=when,
+        window=window,
+        evidence=evidence(trace, np.array(sorted(parts), np.int32)),
+        cause=f"Elementwise operators work on all pixels right before {percent(max(parts.values()))} of them are "
+        "dropped.",
+        fix="Shrink first (F.interpolate), then augment and normalise.",
+        linked=False,
+    )
+
+
+def _pixels_kept(trace: Trace, row: int) -> int:
+    """How many pixels of an image are made; 0 where that wasn't recorded."""
+    given = values(trace, row)
+    size = [item for item in parse_list(given[1]) if isinstance(item, int)] if len(given) > 1 else []
+    return size[0] * size[1] if len(size) == 2 and size[0] * size[1] > 1 else 0
+
+
+def _at_full_size(trace: Trace, program: ForwardPass, i: int, images: Shape) -> list[int]:
+    """Operators right before that change or sum up images of one size; small ones in between don't matter."""
+    found = []
+    for k in range(i - 1, max(-1, i - 1 - BEFORE), -1):
+        row = program.rows[k : k + 1]
+        if program.step[k] != program.step[i]:
+            break
+        if images in program.shapes[k] and trace.events.are(ELEMENTWISE | SAME_SHAPE | READS_ALL | FLIP, row)[0]:
+            found.append(k)
+        elif 10 * max(map(elements, program.shapes[k]), default=0) > elements(images):
             break
     return found

@@ -19,7 +19,7 @@ from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import dtypes, elements, shapes, values
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
-from torchwhy.trace.meaning.arithmetic import CONVOLUTION, LINEAR
+from torchwhy.trace.meaning.arithmetic import CONVOLUTION, COSINE, LINEAR, READS_ALL, READS_AND_WRITES
 from torchwhy.trace.meaning.communication import EXCHANGE
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
 from torchwhy.trace.meaning.frames import MODULE, own_frame
@@ -44,6 +44,9 @@ __all__ = ["cpu_hotspot"]
 
 WRAPPER: Final = COMPILED_CODE | ENTERING | AUTOGRAD_NODE | MODULE | EXCHANGE | COMPILING
 """What wraps operators, or waits for others; its own time is no operator's."""
+
+FUSED_BY_COMPILERS: Final = READS_AND_WRITES | READS_ALL
+"""Elementwise operators and reductions."""
 
 LONG: Final = 4
 """A matrix with so many times as many rows as columns, or columns as rows, is a long one."""
@@ -73,7 +76,8 @@ def cpu_hotspot(
     Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
     operators it says where to look, and not that anything is wrong: severity is low from half of all operators' time
     on, and below that it is only good to know, unless a way around it is known (joining tensors, absolute values of
-    complex numbers, float64, draws without replacement, factors completed to square matrices, weights made again).
+    complex numbers, cosines of pairs by broadcasting, float64, draws without replacement, factors completed to square
+    matrices, weights made again).
 
     Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
     channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for
@@ -212,6 +216,11 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
             "draw with replacement=True, or torch.searchsorted(weights.cumsum(0), ...) of random numbers with the sums "
             "kept: without replacement all weights are drawn for and sorted"
         )
+    elif trace.events.are(COSINE, rows[:1])[0] and len(set(shapes(trace, int(rows[0])))) > 1:
+        advice.append(
+            "F.normalize both and multiply them as matrices, a @ b.T: broadcasting writes each pair's products of all "
+            "elements"
+        )
     elif trace.events.are(DECOMPOSITION, rows[:1])[0] and _writes_square(trace, rows):
         advice.append(
             "pass full_matrices=False (mode='reduced' to qr): the default completes the factor of the long side to a "
@@ -233,8 +242,8 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
             )
         elif trace.events.are(MAKE_TENSOR, rows[:1])[0]:
             advice.append("make the tensor once, before the loop, or a smaller one")
-        elif not trace.events.any_of(REGION):
-            advice.append("where it is elementwise, torch.compile computes it together with its neighbours")
+        elif trace.events.are(FUSED_BY_COMPILERS, rows[:1])[0] and not trace.events.any_of(REGION):
+            advice.append("torch.compile computes it together with its neighbours")
     if not advice:
         advice.append("call it less often, or on less data")
     text = "; ".join(advice)

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from torchwhy.trace.model.intervals import Intervals
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["ForwardPass", "backward_of", "differentiated", "forward_pass", "product_shape", "work_of"]
+__all__ = [
+    "ForwardPass",
+    "backward_of",
+    "differentiated",
+    "forward_pass",
+    "needless_work",
+    "product_shape",
+    "work_of",
+]
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,20 @@ def work_of(trace: Trace, rows: Int32) -> Intervals:
     launched = np.flatnonzero(trace.links.launch >= 0)
     mine = launched[trace.calls.within(trace.links.launch[launched], rows)]
     return trace.when(trace.links.work[mine])
+
+
+def needless_work(trace: Trace, parts: dict[int, float]) -> tuple[Intervals, float]:
+    """When some calls and their backward pass work, and how many microseconds of that aren't needed.
+
+    Args:
+        parts: which part of each row's work isn't needed, from 0 to 1.
+    """
+    when, needless = work_of(trace, np.empty(0, np.int32)), 0.0
+    for part in sorted(set(parts.values()), reverse=True):
+        rows = np.array(sorted(row for row, mine in parts.items() if mine == part), np.int32)
+        more = work_of(trace, np.concatenate((rows, backward_of(trace, rows)))) - when
+        when, needless = when | more, needless + part * more.total / 1000
+    return when, needless
 
 
 def _fit(a: Shape, b: Shape) -> bool:

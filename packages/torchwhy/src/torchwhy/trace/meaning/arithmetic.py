@@ -10,28 +10,35 @@ from torchwhy.trace.meaning.kinds import Kind, Meaning
 __all__ = [
     "ADD_IN_PLACE",
     "AFTER_CONVOLUTION",
+    "ATTENTION_CALL",
     "ATTENTION_IN_PARTS",
     "ATTENTION_STAGE",
     "BATCHED_PRODUCT",
     "BATCH_NORM",
     "BIASED_PRODUCT",
     "CHECKING",
+    "COMPLEX_FOURIER",
     "CONVOLUTION",
     "CONVOLUTION_BACKWARD",
     "CONVOLVING",
+    "COSINE",
     "DENSE_TABLE_GRADIENT",
     "DIAGONAL_STAYS",
     "DIVIDE",
     "DROPOUT",
     "ELEMENTWISE",
+    "ERROR_FUNCTION",
     "FACTORISATION",
     "FILLING",
     "FOREACH",
     "FOURIER",
     "FUSED_ATTENTION",
     "FUSED_EXPERTS",
+    "GENERAL_EIGENVALUES",
     "GENERATED",
+    "HYPERBOLIC_TANGENT",
     "INVERSE",
+    "INVERSE_COMPLEX_FOURIER",
     "INVERSE_FOURIER",
     "LIBRARY_CONVOLUTION",
     "LINEAR",
@@ -46,6 +53,7 @@ __all__ = [
     "OUTER_PRODUCT",
     "PADDING",
     "PATCHES",
+    "POOLED_TO_SIZE",
     "POWER",
     "PRODUCT",
     "READS_ALL",
@@ -59,10 +67,12 @@ __all__ = [
     "SORT",
     "SUBTRACT",
     "SUM",
+    "SUM_OR_MEAN",
     "TABLE_LOOKUP",
     "TOP_K",
     "TRIANGULAR_SOLVE",
     "TRUTH_VALUES",
+    "UPSAMPLING",
     "operation_of",
 ]
 
@@ -71,6 +81,10 @@ _O: Final = Kind.OPERATOR
 FOURIER: Final = Meaning(r"aten::_fft_(r2c|c2r|c2c)$", _O)
 INVERSE_FOURIER: Final = Meaning(r"aten::_fft_c2r$", _O)
 """The transform to real numbers: their number is an argument."""
+
+COMPLEX_FOURIER: Final = Meaning(r"aten::fft_(fft|fft2|fftn)$", _O)
+INVERSE_COMPLEX_FOURIER: Final = Meaning(r"aten::fft_(ifft|ifft2|ifftn)$", _O)
+"""Transforms of complex numbers, as a program calls them."""
 
 MATRIX_PRODUCT: Final = Meaning(r"aten::(mm|addmm|bmm|baddbmm)(_out)?$", _O)
 BATCHED_PRODUCT: Final = Meaning(r"aten::(bmm|baddbmm)$", _O)
@@ -91,6 +105,9 @@ ATTENTION_STAGE: Final = SOFTMAX | Meaning(r"aten::(bmm|baddbmm|mm|addmm|convolu
 
 ATTENTION_IN_PARTS: Final = Meaning(r"aten::_scaled_dot_product_attention_math$", _O)
 """The implementation of scaled dot-product attention that is not fused."""
+
+ATTENTION_CALL: Final = Meaning(r"aten::scaled_dot_product_attention$", _O)
+"""Attention as a program calls it."""
 
 NATIVE_ATTENTION: Final = Meaning(r"aten::_native_multi_head_attention$", _O)
 """The fast path of nn.MultiheadAttention."""
@@ -135,9 +152,13 @@ MULTIPLY: Final = Meaning(r"aten::mul$", _O)
 SUBTRACT: Final = Meaning(r"aten::(sub|rsub)$", _O)
 DIVIDE: Final = Meaning(r"aten::div_?$", _O)
 MEAN_OR_VARIANCE: Final = Meaning(r"aten::(mean|var|var_mean|std)$", _O)
+ERROR_FUNCTION: Final = Meaning(r"aten::erf$", _O)
+HYPERBOLIC_TANGENT: Final = Meaning(r"aten::tanh$", _O)
 POWER: Final = Meaning(r"aten::(pow|square)$", _O)
 ROOT: Final = Meaning(r"aten::r?sqrt$", _O)
 LOGARITHM: Final = Meaning(r"aten::log_?$", _O)
+GENERAL_EIGENVALUES: Final = Meaning(r"aten::linalg_eig$", _O)
+"""Eigenvalues and eigenvectors of matrices that need not be symmetric: complex numbers."""
 INVERSE: Final = Meaning(r"aten::(linalg_inv|inverse|linalg_pinv|pinverse)$", _O)
 MAKES_DIAGONAL: Final = Meaning(r"aten::(diag|diag_embed)$", _O)
 """A matrix is made of its diagonal (`diag` of a matrix reads it)."""
@@ -161,6 +182,12 @@ ONE_HOT: Final = Meaning(r"aten::one_hot$", _O)
 PATCHES: Final = Meaning(r"aten::im2col$", _O)
 """All patches of an image, as `F.unfold` copies them."""
 SUM: Final = Meaning(r"aten::sum$", _O)
+SUM_OR_MEAN: Final = Meaning(r"aten::(sum|mean)$", _O)
+COSINE: Final = Meaning(r"aten::cosine_similarity$", _O)
+UPSAMPLING: Final = Meaning(r"aten::_?upsample_(nearest(_exact)?|linear|bilinear|bicubic|trilinear)[123]d$", _O)
+"""`F.interpolate`, but for areas."""
+POOLED_TO_SIZE: Final = Meaning(r"aten::adaptive_avg_pool2d$", _O)
+"""An average pooling to a given size, as `F.interpolate` calls it for areas."""
 TABLE_LOOKUP: Final = Meaning(r"aten::embedding$", _O)
 DENSE_TABLE_GRADIENT: Final = Meaning(r"aten::embedding_dense_backward$", _O)
 """The gradient of a whole table of vectors, of which a batch reads some rows."""

@@ -25,7 +25,9 @@ __all__ = [
     "DISPATCHED_COPY",
     "DRAWS_MASK",
     "DRAWS_ORDER",
+    "EXPAND",
     "FINITE_CHECK",
+    "FLIP",
     "FOREACH_OR_FUSED",
     "FORMATTING_BEGINS",
     "FORMATTING_STEP",
@@ -50,6 +52,7 @@ __all__ = [
     "PICK",
     "PYTORCHS",
     "READS_ROWS",
+    "REAL_PART",
     "RECIPE_IF_IT_CALLS",
     "REPEAT",
     "RESHAPE",
@@ -61,6 +64,7 @@ __all__ = [
     "SLICE",
     "STACK",
     "STATISTIC",
+    "STRIDED_SLICE",
     "TO_COPY_BACKWARD",
     "TRANSFER",
     "UNBIND",
@@ -215,6 +219,14 @@ SLICE: Final = Meaning(r"aten::(select|slice|narrow)$", _O)
 REPEATS: Final = Meaning(r"aten::(repeat|repeat_interleave|expand|expand_as|tile)$", _O)
 """Rows again and again, written or as a view."""
 
+EXPAND: Final = Meaning(r"aten::expand(_as)?$", _O)
+"""Rows again and again as a view."""
+
+STRIDED_SLICE: Final = Meaning(r"aten::slice$", _O)
+"""`x[start:end:step]` along one dimension."""
+
+FLIP: Final = Meaning(r"aten::flip$", _O)
+
 DIAGONAL: Final = Meaning(r"aten::(diagonal|diag|trace)$", _O)
 """One element of each row of a matrix."""
 
@@ -316,6 +328,9 @@ FORMATTING_STEP: Final = Meaning(
 
 MAGNITUDE: Final = Meaning(r"aten::abs$", _O)
 """Of complex numbers the square root of a sum of squares."""
+
+REAL_PART: Final = Meaning(r"aten::(real|view_as_real)$", _O)
+"""Complex numbers without their imaginary parts, mostly."""
 
 SAMPLING: Final = Meaning(
     r"aten::(empty|random_|randperm|randint|rand|multinomial|item|_local_scalar_dense|detach|to|select|unbind"
