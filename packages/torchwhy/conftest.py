@@ -6,6 +6,7 @@ FRAMEWORKS = {
     "lightning.py": ("lightning", "pytorch_lightning"),
     "transformers.py": ("transformers",),
     "tensorboard_plugin": ("tensorboard",),
+    "mcp_server.py": ("mcp",),
 }
 
 collect_ignore = ["benchmark", "build", "docs", "examples", "tools"]

@@ -93,7 +93,7 @@ def test_a_late_step_adds_one_call_to_a_stream(wave):
 def test_a_streams_frames_of_features_are_some_dozen_calls(generator):
     stream = fx.realtime.Stream(fx.spectral.LogMel("whisper", normalize=False), 16_000, 1)
     block = torch.randn(1, 1600, generator=generator)
-    assert len(python_calls(lambda: stream.process(block))) <= 50
+    assert len(python_calls(lambda: stream.process(block))) <= 52
 
 
 def test_a_response_on_a_tensor_is_a_score_of_calls(wave):
