@@ -138,15 +138,13 @@ def _as_called(trace: Trace, rows: Int32, own: Int64) -> tuple[Int32, Int64]:
     `aten::multinomial` draws, divides, takes roots and sorts: none of these is what the program says.
     """
     events, parents = trace.events, trace.calls.parent
-    single = events.are(HEAVY | COPY | WRAPPER, rows)
-    outer = rows.copy()
-    while True:
-        above = parents[outer]
-        inner = (above >= 0) & ~single
-        inner[inner] = (events.kind[above[inner]] == Kind.OPERATOR) & ~events.are(HEAVY | COPY | WRAPPER, above[inner])
-        if not inner.any():
-            break
-        outer[inner] = above[inner]
+    single = HEAVY | COPY | WRAPPER
+    inner = parents >= 0
+    inner[inner] = (events.kind[parents[inner]] == Kind.OPERATOR) & ~events.are(single, parents[inner])
+    outermost = np.where(inner, parents, np.arange(len(parents), dtype=np.int32))
+    while not np.array_equal(further := outermost[outermost], outermost):  # twice as far with each turn
+        outermost = further
+    outer = np.where(events.are(single, rows), rows, outermost[rows])
     called, which = np.unique(outer, return_inverse=True)
     return called, np.bincount(which, own.astype(np.float64)).astype(np.int64)
 
