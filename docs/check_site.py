@@ -27,7 +27,7 @@ FOUND = {
         "compressor": "Compressor", "LUFS": "loudness", "hum": "how-to", "silence": "how-to", "pitch": "how-to",
         "room": "how-to", "microphone": "live", "DataLoader": "how-to", "exact": "exactness", "short clips": "how-to",
     },
-    "torchwhy": {"dataloader": "dataloader", "overlap": "overlap"},
+    "torchwhy": {"dataloader": "dataloader", "graph break": "graph-breaks"},
 }  # fmt: skip
 """For words that people look for, a page that the site's search must find: a part of its address."""
 
