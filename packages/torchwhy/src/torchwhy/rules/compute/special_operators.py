@@ -260,15 +260,14 @@ def gathered_columns(trace: Trace, *, share: float = 0.1, least: int = 64) -> It
         window=window,
         evidence=evidence(trace, np.array(found, np.int32)),
         cause="The numbers of a column lie far apart in memory: of each line that is read one number is used.",
-        fix="Keep one sample in each row: data = data.T.contiguous() once, then data[index] in place of "
-        "data[:, index].",
+        fix="Keep one sample in each row: data = data.T.contiguous() once, then data[index] instead of data[:, index].",
         linked=False,
     )
 
 
 @rule("D68", "general-eigenvalues", source="`aten::linalg_eig` with the real part taken right behind", frees="device")
 def general_eigenvalues(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
-    """Eigenvalues of symmetric matrices are computed as if the matrices were any.
+    """Eigenvalues of symmetric matrices are computed by the method for general matrices.
 
     Sees: `torch.linalg.eig` with the real part taken of its result among the next two operators: eigenvalues of
     symmetric matrices have no other. It takes 5% of the window or more.
