@@ -15,6 +15,11 @@ settings.register_profile("many", max_examples=100, deadline=None, derandomize=T
 settings.load_profile(os.environ.get("TORCHFX_CASES", "few"))
 
 
+def pytest_ignore_collect(collection_path):
+    """Look for tests and examples in tests alone: what these import would be imported once more, under another name."""
+    return collection_path.suffix == ".py" and not collection_path.name.startswith(("test_", "conftest")) or None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Skip further cases where they are not asked for; where they are, generated tests have some, too."""
