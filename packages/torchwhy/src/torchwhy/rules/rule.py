@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -84,8 +85,7 @@ class Rule:
     @property
     def thresholds(self) -> dict[str, Any]:
         """Names and defaults of its keyword arguments."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        return dict(_keywords(self.function))
 
     @property
     def in_force(self) -> dict[str, Any]:
@@ -123,6 +123,13 @@ class Rule:
             if isinstance(value, bool) != isinstance(known[name], bool) or not isinstance(value, int | float):
                 raise ArgumentTypeError(f"threshold {name} of {self.slug} must be a number, got {value!r}")
         return dict(given)
+
+
+@cache
+def _keywords(function: Function) -> tuple[tuple[str, Any], ...]:
+    """Names and defaults of a function's keyword arguments; `diagnose` asks for those of all rules."""
+    parameters = inspect.signature(function).parameters.values()
+    return tuple((p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 @contextmanager
