@@ -17,7 +17,7 @@ settings.load_profile(os.environ.get("TORCHFX_CASES", "few"))
 
 def pytest_ignore_collect(collection_path):
     """Look for tests and examples in tests alone: what these import would be imported once more, under another name."""
-    return collection_path.suffix == ".py" and not collection_path.name.startswith(("test_", "conftest")) or None
+    return (collection_path.suffix == ".py" and not collection_path.name.startswith(("test_", "conftest"))) or None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import is_hypothesis_test, settings
 
-
 # Generated tests draw few cases here, and many where TORCHWHY_CASES=many asks for them, as .ci/run does.
 settings.register_profile("few", max_examples=4, deadline=None, derandomize=True)
 settings.register_profile("many", max_examples=100, deadline=None, derandomize=True)
@@ -18,7 +17,7 @@ settings.load_profile(os.environ.get("TORCHWHY_CASES", "few"))
 
 def pytest_ignore_collect(collection_path):
     """Look for tests and examples in tests alone: what these import would be imported once more, under another name."""
-    return collection_path.suffix == ".py" and not collection_path.name.startswith(("test_", "conftest")) or None
+    return (collection_path.suffix == ".py" and not collection_path.name.startswith(("test_", "conftest"))) or None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -26,7 +26,7 @@ def silent(*slugs):
 
 def _marked(where, slugs):
     def mark(function):
-        assert function.__module__.startswith("tests."), f"{function.__module__} is imported twice: its stories count twice"
+        assert function.__module__.startswith("tests."), f"{function.__module__} is imported a second time"
         where.extend((slug, function) for slug in slugs)
         return function
 
