@@ -56,6 +56,7 @@ class Request:
     table: TableChoice | None = None
     device: str | None = None
     capture: str | None = None
+    compile_log: str | None = None
     tokens: int | None = None
 
 
@@ -101,7 +102,7 @@ def trace_name(given: str, path: str, *, alone: bool) -> str:
 
 def _report(path: str, name: str, request: Request) -> TraceReport:
     settings = _settings(request)
-    loaded = read_trace(path, Trace, steps=request.steps, capture=request.capture)
+    loaded = read_trace(path, Trace, steps=request.steps, capture=request.capture, compile_log=request.compile_log)
     loaded.given_peaks = peaks_of(loaded, request.device)
     diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
     return describe(loaded, diagnosis, name, thorough=request.verbose)
@@ -111,7 +112,7 @@ def _table(path: str, request: Request, choice: TableChoice) -> Document:
     from torchwhy.loading.trace import load
     from torchwhy.questions.tables import table_document
 
-    trace = load(path, steps=request.steps, capture=request.capture)
+    trace = load(path, steps=request.steps, capture=request.capture, compile_log=request.compile_log)
     trace.given_peaks = peaks_of(trace, request.device)
     return table_document(
         trace, choice.name, sort=choice.sort, limit=choice.limit, by_shape=choice.by_shape, by_stack=choice.by_stack
@@ -127,6 +128,8 @@ def _job(folder: str, request: Request) -> Document:
         raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")
     if request.capture is not None:
         raise ArgumentError(f"--capture is about one trace, and {folder} has those of several ranks")
+    if request.compile_log is not None:
+        raise ArgumentError(f"--compile-log is about one trace, and {folder} has those of several ranks")
     if request.steps is not None:
         raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
     settings = _settings(request)
