@@ -136,7 +136,7 @@ class TraceReport(msgspec.Struct, frozen=True):
             communication: that of the window.
         ran: the rules that looked.
         modules, critical_path, call_tree: None unless they were asked for.
-        compiler: what the compiler's log says; None where there is none.
+        compiler: what the compiler's log says; None without one.
     """
 
     schema: int

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
-from torchwhy.rules.compiler.logged import SHOWN, BreakMet, breaks_met, last_guard, pieces
+from torchwhy.rules.compiler.logged import SHOWN, BreakMet, breaks_met, last_guard, pieces, with_reason
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.rules.stake import most_saved
@@ -81,13 +81,14 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     broken = tuple(Evidence(f"break at {place}", count) for place, count in places[:5])
     ours = trace.compile_log is not None and trace.compile_log.ours
     at = f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""
+    title = (
+        f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "
+        f"{counted(len(nested), 'further region')}: graph breaks{at}"
+        if len(nested)
+        else f"{counted(len(met), 'graph break')} in what torch.compile was to compile{at}"
+    )
     yield Finding(
-        title=(
-            f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "
-            f"{counted(len(nested), 'further region')}: graph breaks{at}"
-            if len(nested)
-            else f"{counted(len(met), 'graph break')} in what torch.compile was to compile{at}"
-        ),
+        title=with_reason(title, met[0].reason.reason if met else ""),
         most="high" if share >= worth else "low",
         confidence="high" if ours or not met else "medium",
         stretches=lost,
@@ -204,7 +205,8 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
         evidence=evidence(trace, nowhere),
         cause="No variant's guards hold, and PyTorch doesn't make another one: "
         + (f"it has met the limit of recompilations. {guard}" if guard else LIMITED),
-        fix="TORCH_LOGS=recompiles shows what varies from call to call. Pass varying Python numbers as tensors, mark "
+        fix=("" if guard else "TORCH_LOGS=recompiles shows what varies from call to call. ")
+        + "Pass varying Python numbers as tensors, mark "
         "varying sizes as dynamic, or split the function so that the part that varies stays outside.",
         linked=True,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
-from torchwhy.rules.compiler.logged import compilations_as_evidence, failed_guard
+from torchwhy.rules.compiler.logged import compilations_as_evidence, failed_guard, guards_of, with_reason
 from torchwhy.rules.compiler.shapes import changed_shape
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
@@ -108,9 +108,12 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     dynamic = (
         "If the size of an input varies, say so before the first call (torch._dynamo.mark_dynamic or dynamic=True). "
     )
+    title = f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}" + (
+        f" ({names})" if names else ""
+    )
+    known = guards_of(trace, [c.id for c in forward])
     yield Finding(
-        title=f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}"
-        + (f" ({names})" if names else ""),
+        title=with_reason(title, known[0][1].guard if known else ""),
         most="low" if once else "high",
         once=once,
         confidence="high" if certain else "low",

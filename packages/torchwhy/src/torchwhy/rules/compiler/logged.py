@@ -16,7 +16,7 @@ from torchwhy.trace.derived.compiled import Compilation, Compiled, compiled_of
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted
+from torchwhy.wording import counted, shortened
 
 __all__ = [
     "SHOWN",
@@ -27,11 +27,16 @@ __all__ = [
     "guards_of",
     "last_guard",
     "pieces",
+    "with_reason",
     "without_cuda_graph",
 ]
 
 SHOWN: Final = 10
 """Breaks or recompilations that a finding names."""
+
+LONGEST_TITLE: Final = 120
+ROOM: Final = 12
+"""Characters of a title, at most, and of a reason in it, at least."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,12 @@ def breaks_met(trace: Trace) -> tuple[BreakMet, ...]:
             both = rows if known is None else np.union1d(known.rows, rows).astype(np.int32)
             found[f"{one.line} {one.reason}"] = BreakMet(one if known is None else known.reason, both)
     return tuple(sorted(found.values(), key=lambda one: -len(one.rows)))
+
+
+def with_reason(title: str, reason: str) -> str:
+    """Return a finding's title with a reason behind it, as much as a title has room for."""
+    room = LONGEST_TITLE - len(title) - 3
+    return f"{title} ({shortened(reason, room)})" if reason and room > ROOM else title
 
 
 def _behind(compiled: Compiled, one: GraphBreak) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

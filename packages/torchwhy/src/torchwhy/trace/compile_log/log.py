@@ -210,11 +210,13 @@ class _Reader:
         last = stack[-1] if isinstance(stack, list) and stack and isinstance(stack[-1], dict) else {}
         name, file = str(last.get("name", "")), self._files.get(_integer(last.get("filename")), "")
         line, known = _line(file, last.get("line"), name), self._frames.get(f"{frame}/{version}")
-        if known is not None and known.line != line:  # torch._dynamo.reset() lets the numbers begin again
+        if (
+            known is not None and known.line and line and known.line != line
+        ):  # torch._dynamo.reset() lets the numbers begin again
             del self._frames[known.id]
             self._failures.pop(known.id, None)
             self._breaks = {one: None for one in self._breaks if one.id != known.id}
-        self._note(frame, version, line=line, resumed=_is_rest(name))
+        self._note(frame, version, resumed=_is_rest(name), **({"line": line} if line else {}))
 
     def _artifact(self, name: str, frame: int, version: int, payload: str) -> None:
         if name == "dynamo_graph_break_reason":
