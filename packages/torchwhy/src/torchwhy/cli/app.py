@@ -285,9 +285,10 @@ def explain(
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
 
     A folder may be that of a run, or hold the traces of several ranks, which
-    are read as one job. Several TRACEs are explained one after another. The
-    tables tool.torchwhy.rules in pyproject.toml select and ignore rules and set
-    their thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
+    are read as one job. A folder with dumps of PyTorch's flight recorder says
+    why a job hangs. Several TRACEs are explained one after another. The tables
+    tool.torchwhy.rules in pyproject.toml select and ignore rules and set their
+    thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
     misuse; 3: a trace cannot be read.
     """
     _start_at_once()

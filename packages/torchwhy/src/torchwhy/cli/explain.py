@@ -13,6 +13,7 @@ from torchwhy.cli.traces import trace_in
 from torchwhy.device_peaks import peaks_of
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchwhy.finding import SEVERITIES
+from torchwhy.hangs.dumps import dump_files
 from torchwhy.loading.read import read_trace
 from torchwhy.present.document import Document, Findings
 from torchwhy.present.explanation import explanation
@@ -84,6 +85,9 @@ def run(traces: Sequence[str], request: Request) -> int:
 
 
 def _document(trace: str, request: Request, *, alone: bool) -> Document:
+    with patience(f"reading {trace}"):
+        if dump_files(Path(trace)):
+            return _hang(trace, request)
     path = trace_in(trace, "explaining")
     with patience(f"reading {trace}"):
         if path is None:
@@ -91,6 +95,21 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
         if request.table is not None:
             return _table(path, request, request.table)
         return explanation(_report(path, trace_name(trace, path, alone=alone), request))
+
+
+def _hang(path: str, request: Request) -> Document:
+    """What the dumps of a flight recorder say; options about traces make no sense for them."""
+    from torchwhy.hangs.dumps import load_dumps
+    from torchwhy.present.hang_explanation import hang_explanation
+
+    given = {
+        "--table": request.table, "--steps": request.steps, "--capture": request.capture, "--device": request.device,
+        "--compile-log": request.compile_log, "--select": request.select or None, "--ignore": request.ignore or None,
+    }  # fmt: skip
+    for option, value in given.items():
+        if value is not None:
+            raise ArgumentError(f"{option} is about traces, and {path} holds dumps of the flight recorder")
+    return hang_explanation(load_dumps(Path(path)))
 
 
 def trace_name(given: str, path: str, *, alone: bool) -> str:

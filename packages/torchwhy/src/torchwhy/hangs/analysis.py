@@ -1,0 +1,276 @@
+"""Why a job hangs: the calls of its ranks are compared, group by group, at the first that is not over everywhere."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from torchwhy.hangs.dumps import Call, Dump, Dumps
+
+__all__ = ["Hang", "Kind", "Side", "find_hangs"]
+
+Kind = Literal["type", "order", "size", "dtype", "missing-call", "missing-dump", "peer", "not-finished"]
+
+_ROOT_ONLY: Final = ("scatter", "gather", "broadcast", "_broadcast_oop", "reduce", "_reduce_oop")
+_UNEVEN: Final = ("all_to_all", "all_gather_v", "reduce_scatter_v")
+"""Beginnings of the names of collectives to which ranks may bring tensors of different sizes."""
+
+_CAUSES: Final[dict[Kind, int]] = {
+    "order": 0, "type": 0, "size": 0, "dtype": 0, "peer": 1, "missing-dump": 2, "missing-call": 3, "not-finished": 4,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Side:
+    """Ranks that did the same.
+
+    Attributes:
+        ranks: of the job, ascending.
+        call: what they called; None for those that did not call.
+        elsewhere: where they wait instead: their first call that is not over, in any group; None where all are over.
+        last: the last thing they called in the group; None where nothing of it is kept.
+    """
+
+    ranks: tuple[int, ...]
+    call: Call | None = None
+    elsewhere: Call | None = None
+    last: Call | None = None
+
+
+@dataclass(frozen=True)
+class Hang:
+    """One collective, or one send or recv, that some rank waits in.
+
+    Attributes:
+        kind: what is wrong.
+        group: name and description of the process group.
+        members: its ranks; those with calls of it where no dump says.
+        number: of the call among those of the group.
+        sides: who did what, the most ranks first.
+        missing: ranks without a dump.
+        follows: whether every rank that is missed waits in another hang, which is the cause then.
+        circle: whether ranks that are missed wait, through other hangs, for a rank that waits here.
+    """
+
+    kind: Kind
+    group: tuple[str, str]
+    members: tuple[int, ...]
+    number: int
+    sides: tuple[Side, ...]
+    missing: tuple[int, ...] = ()
+    follows: bool = False
+    circle: bool = False
+
+
+def find_hangs(dumps: Dumps) -> tuple[Hang, ...]:
+    """Return what ranks wait for, the causes first, then what follows from them."""
+    found = []
+    for group, members in _groups(dumps).items():
+        found += _of_collectives(dumps, group, members)
+        found += _of_peers(dumps, group, members)
+    found = _told_apart(found)
+    return tuple(sorted(found, key=lambda one: (one.follows, _CAUSES[one.kind], -sum(len(s.ranks) for s in one.sides))))
+
+
+def _groups(dumps: Dumps) -> dict[tuple[str, str, tuple[int, ...]], tuple[int, ...]]:
+    """The process groups by name, description and members; the members may be known by who called only."""
+    known: dict[tuple[str, str], set[tuple[int, ...]]] = defaultdict(set)
+    callers: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for rank, dump in dumps.ranks.items():
+        for group, members in dump.members.items():
+            if members:
+                known[group].add(members)
+        for group in {call.group for call in dump.calls}:
+            callers[group].add(rank)
+    found = {}
+    for group, ranks in callers.items():
+        sets = known.get(group) or {tuple(sorted(ranks))}
+        for members in sorted(sets):  # groups of other ranks may have the same name
+            if ranks & {*members}:
+                found[(*group, members)] = members
+    return found
+
+
+def _of_collectives(dumps: Dumps, group: tuple[str, str, tuple[int, ...]], members: tuple[int, ...]) -> list[Hang]:
+    name, there = group[:2], [rank for rank in members if rank in dumps.ranks]
+    calls = {rank: _by_number(dumps.ranks[rank].calls, name) for rank in there}
+    waiting = {number for each in calls.values() for number, some in each.items() if any(not c.done for c in some)}
+    if not waiting:
+        return []
+    number = min(waiting)
+    missing = tuple(rank for rank in members if rank not in dumps.ranks)
+    same: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    absent: list[int] = []
+    for rank, each in calls.items():
+        if number in each:
+            same[_signature(each[number], len(members))].append(rank)
+        elif not each or max(each) < number:
+            absent.append(rank)
+    alike = sorted(same.items(), key=lambda item: -len(item[1]))
+    place = _first_difference([signature for signature, _ in alike])
+    sides = [Side(tuple(ranks), calls[ranks[0]][number][min(place, len(signature) - 1)]) for signature, ranks in alike]
+    kind = _mismatch([s.call for s in sides if s.call is not None], calls, number) if len(sides) > 1 else None
+    if kind is None and len(sides) > 1:
+        sides = [Side(tuple(sorted(rank for side in sides for rank in side.ranks)), sides[0].call)]
+    if absent:
+        sides += _absent(dumps, name, absent)
+    if kind is None:
+        kind = "missing-call" if absent else "missing-dump" if missing else "not-finished"
+    if kind == "not-finished":
+        sides = _by_state(calls, number)
+    return [Hang(kind, name, members, number, tuple(sides), missing)]
+
+
+def _by_number(calls: Iterable[Call], group: tuple[str, str]) -> dict[int, list[Call]]:
+    """The collectives of a group by number; those of one coalesced call share it."""
+    found: dict[int, list[Call]] = defaultdict(list)
+    for call in calls:
+        if call.group == group and call.peer is None:
+            found[call.number].append(call)
+    return found
+
+
+def _signature(calls: list[Call], ranks: int) -> tuple[object, ...]:
+    """What all ranks must agree on."""
+    found = []
+    for call in calls:
+        sizes: tuple[str, ...] = (call.input_sizes, call.output_sizes)
+        if call.name.startswith(_UNEVEN) or (call.name == "all_gather" and ranks > 1):
+            sizes = ()
+        elif call.name in ("scatter",):
+            sizes = (call.output_sizes,)
+        elif call.name in ("gather",):
+            sizes = (call.input_sizes,)
+        types = () if call.name in _ROOT_ONLY and not call.types else (call.types,)
+        found.append((call.name, sizes, types))
+    return tuple(found)
+
+
+def _mismatch(sides: list[Call], calls: dict[int, dict[int, list[Call]]], number: int) -> Kind | None:
+    """In what the calls of one number differ."""
+    names = {call.name for call in sides}
+    if len(names) > 1:
+        return "order" if _swapped(sides, calls, number) else "type"
+    if len({(call.input_sizes, call.output_sizes) for call in sides}) > 1:
+        return "size"
+    return "dtype" if len({call.types for call in sides}) > 1 else None
+
+
+def _first_difference(signatures: list[tuple[object, ...]]) -> int:
+    """The place of the first call, of those that share a number, in which ranks differ; 0 where they don't."""
+    shortest = min(map(len, signatures))
+    return next(
+        (i for i in range(shortest) if len({one[i] for one in signatures}) > 1), shortest if len(signatures) > 1 else 0
+    )
+
+
+def _swapped(sides: list[Call], calls: dict[int, dict[int, list[Call]]], number: int) -> bool:
+    """Whether ranks call the same in another order: what one side calls now, the other calls next."""
+    later: dict[str, set[str]] = defaultdict(set)
+    for each in calls.values():
+        if number in each:
+            later[each[number][0].name].update(call.name for call in each.get(number + 1, ()))
+    names = {call.name for call in sides}
+    return any(other in later[name] and name in later[other] for name in names for other in names - {name})
+
+
+def _absent(dumps: Dumps, group: tuple[str, str], ranks: Iterable[int]) -> list[Side]:
+    """Ranks that did not call, by where they are instead."""
+    found: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    where: dict[tuple[object, ...], tuple[Call | None, Call | None]] = {}
+    for rank in ranks:
+        dump = dumps.ranks[rank]
+        elsewhere = next((call for call in dump.calls if not call.done), None)
+        last = next((call for call in reversed(dump.calls) if call.group == group and call.peer is None), None)
+        key = tuple((c.group, c.number, c.name, c.line) if c is not None else None for c in (elsewhere, last))
+        found[key].append(rank)
+        where[key] = elsewhere, last
+    sides = [Side(tuple(members), None, *where[key]) for key, members in found.items()]
+    return sorted(sides, key=lambda side: -len(side.ranks))
+
+
+def _by_state(calls: dict[int, dict[int, list[Call]]], number: int) -> list[Side]:
+    """All called the same: who has finished, started, or not begun."""
+    found: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    for rank, each in calls.items():
+        if number in each:
+            call = each[number][0]
+            found[call.state, call.done].append(rank)
+    sides = (Side(tuple(ranks), calls[ranks[0]][number][0]) for ranks in found.values())
+    return sorted(sides, key=lambda side: -len(side.ranks))
+
+
+def _of_peers(dumps: Dumps, group: tuple[str, str, tuple[int, ...]], members: tuple[int, ...]) -> list[Hang]:
+    """Sends and recvs of a group that are not over; each pair of ranks once."""
+    name, found, seen = group[:2], [], set()
+    for rank in members:
+        dump = dumps.ranks.get(rank)
+        call = _first_peer_call(dump, name) if dump is not None else None
+        if call is None or call.peer is None or not all(0 <= one < len(members) for one in call.peer):
+            continue
+        source, target = (members[one] for one in call.peer)
+        other = target if rank == source else source
+        if (pair := frozenset((rank, other))) in seen:
+            continue
+        seen.add(pair)
+        theirs = dumps.ranks.get(other)
+        if theirs is None:
+            found.append(Hang("missing-dump", name, (rank, other), call.number, (Side((rank,), call),), (other,)))
+            continue
+        answer = _first_peer_call(theirs, name)
+        to_us = answer is not None and answer.peer is not None and {*answer.peer} == {*call.peer}
+        if answer is not None and to_us and answer.name != call.name:
+            sizes = {call.input_sizes if call.name == "send" else call.output_sizes}
+            sizes.add(answer.input_sizes if answer.name == "send" else answer.output_sizes)
+            kind: Kind = "size" if len(sizes) > 1 else "dtype" if answer.types != call.types else "not-finished"
+            sides = (Side((rank,), call), Side((other,), answer))
+        elif answer is not None and to_us:
+            kind, sides = "peer", (Side((rank,), call), Side((other,), answer))
+        else:
+            kind, sides = "missing-call", (Side((rank,), call), *_absent(dumps, name, [other]))
+        found.append(Hang(kind, name, (rank, other), call.number, sides))
+    return found
+
+
+def _first_peer_call(dump: Dump, group: tuple[str, str]) -> Call | None:
+    return next((c for c in dump.calls if c.group == group and c.peer is not None and not c.done), None)
+
+
+def _told_apart(hangs: list[Hang]) -> list[Hang]:
+    """Mark those whose missed ranks all wait in another hang, unless they wait for each other in a circle."""
+    caught = Counter(
+        (s.call.group, s.call.number, r) for h in hangs for s in h.sides if s.call is not None for r in s.ranks
+    )
+    found = []
+    for one in hangs:
+        absent = [side for side in one.sides if side.call is None]
+        elsewhere = [side.elsewhere for side in absent if side.elsewhere is not None]
+        caught_too = all(
+            (call.group, call.number, rank) in caught
+            for side, call in zip(absent, elsewhere, strict=False)
+            for rank in side.ranks
+        )
+        circle = one.kind == "missing-call" and bool(elsewhere) and _circle(one, hangs)
+        follows = one.kind == "missing-call" and len(elsewhere) == len(absent) and caught_too and not circle
+        found.append(replace(one, follows=follows, circle=circle))
+    return found
+
+
+def _circle(one: Hang, hangs: list[Hang]) -> bool:
+    """Whether the ranks that a hang misses wait, through other hangs, for a rank that waits in it."""
+    here = {rank for side in one.sides if side.call is not None for rank in side.ranks}
+    wanted = {rank for side in one.sides if side.call is None for rank in side.ranks}
+    reached: set[int] = set()
+    while wanted:
+        reached |= wanted
+        wanted = {
+            rank
+            for other in hangs
+            if other is not one and reached & {r for side in other.sides if side.call is not None for r in side.ranks}
+            for side in other.sides
+            if side.call is None
+            for rank in side.ranks
+        } - reached
+    return bool(reached & here)
