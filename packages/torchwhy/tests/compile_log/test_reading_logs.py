@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.command_line import run_here
 from tests.compile_log.logs import BREAK, WHOLE, artifact, metrics, record, started
+from tests.rules import case_compiler as case
 from tests.rules.case_compiler import broken, sizes_change
 from torchwhy import load
 from torchwhy.capture.compile_log import CompileLog
@@ -19,6 +20,7 @@ from torchwhy.trace.compile_log import records
 from torchwhy.trace.compile_log.log import load_compile_log
 from torchwhy.trace.compile_log.reasons import LONGEST
 
+FILE = record({"str": ["/home/me/train.py", 1]})
 LOGGED = "~/train.py(4): step"
 
 
@@ -240,3 +242,32 @@ def test_a_forked_child_writes_nothing(tmp_path):
     os.waitpid(child, 0)
     assert log.close() == []
     assert "of the child" not in log.path.read_text()
+
+
+def test_what_a_log_says_of_cuda_graphs_and_kernels_stands_in_their_findings(tmp_path):
+    stacks = {
+        f"triton_poi_fused_add_{k}:{k}": ['  File "/home/me/train.py", line 7, in net\n    y = x + 1']
+        for k in range(50)
+    }
+    kernels = artifact("inductor_provenance_tracking_kernel_stack_traces", json.dumps(stacks))
+    skipped = metrics(0, 0, duration_us=9, cudagraph_skip_reason="skipping cudagraphs due to mutated inputs")
+    log = _written(tmp_path / "cuda.log", FILE + started(0, 0, 3) + kernels + skipped)
+    story = case.compiled_and_waited_for()
+    cause = finding(story, log, "no-cudagraph").cause
+    assert (
+        "PyTorch left CUDA graphs out: skipping cudagraphs due to mutated inputs (0/0, ~/train.py(3): step)." in cause
+    )
+    assert "of ~/train.py(7): net" in finding(story, log, "inductor-name-legend").evidence[0].note
+
+
+def test_variants_and_first_compilations_are_explained_by_the_log(tmp_path):
+    again = [artifact("recompile_reasons", f"0/{i - 1}: n == {i}", 0, i) for i in range(1, 5)]
+    log = _written(
+        tmp_path / "variants.log", FILE + started(0, 0, 3) + metrics(0, 0, graph_op_count=5) + "".join(again)
+    )
+    assert (
+        "A guard of the compiled code failed: n == 1 (~/train.py(3): step)."
+        in finding(case.a_variant_for_every_size(), log, "hash-churn").cause
+    )
+    first = finding(case.first_call_is_recorded(), log, "compile-in-window").evidence[0]
+    assert (first.name, first.note, first.time_us) == ("~/train.py(3): step", "0/0, 5 operators", 900)

@@ -185,6 +185,34 @@ def test_sizes_that_may_differ_are_no_mismatch(tmp_path):
     assert hang.kind == "not-finished"
 
 
+def test_what_is_posted_in_both_directions_is_no_deadlock(tmp_path):
+    def both_post(rank, number):
+        mine, other = number, 1 - number
+        if number < 2:
+            rank.waits(f"send {mine}->{other}", line=81).waits(f"recv {mine}<-{other}", line=82)
+
+    [hang] = find_hangs(load_dumps(write_dumps(tmp_path, job(4, both_post))))
+    assert (hang.kind, hang.members) == ("not-finished", (0, 1))
+
+
+def test_the_peer_of_a_send_may_have_no_dump_or_be_the_rank_itself(tmp_path):
+    def sends(rank, number):
+        if number == 0:
+            rank.waits("send 0->2", line=81)
+        if number == 1:
+            rank.waits("send 1->1", line=83)
+
+    kinds = {hang.kind: hang for hang in find_hangs(load_dumps(write_dumps(tmp_path, job(4, sends), without=[2])))}
+    assert kinds["missing-dump"].missing == (2,)
+    assert kinds["missing-call"].members == (1, 1)
+
+
+def test_one_file_alone_names_the_others_as_missing(tmp_path):
+    folder = write_dumps(tmp_path, job(3, another_collective))
+    said = run_here("explain", folder / "nccl_trace_rank_1", folder=tmp_path)
+    assert "Rank 1 waits in all_reduce 6 of default_pg, and ranks 0, 2 left no dump" in " ".join(said.stdout.split())
+
+
 def test_the_form_of_json_is_read_without_lines(tmp_path):
     folder = write_dumps(tmp_path, job(4, another_size), as_json=True)
     [hang] = find_hangs(load_dumps(folder))

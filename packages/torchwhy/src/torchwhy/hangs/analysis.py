@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from torchwhy.hangs.dumps import Call, Dump, Dumps
+from torchwhy.hangs.dumps import Call, Dumps
 
 __all__ = ["Hang", "Kind", "Side", "find_hangs"]
 
@@ -203,39 +203,49 @@ def _by_state(calls: dict[int, dict[int, list[Call]]], number: int) -> list[Side
 
 
 def _of_peers(dumps: Dumps, group: tuple[str, str, tuple[int, ...]], members: tuple[int, ...]) -> list[Hang]:
-    """Sends and recvs of a group that are not over; each pair of ranks once."""
-    name, found, seen = group[:2], [], set()
+    """Sends and recvs of a group that are not over, by pairs of ranks."""
+    name = group[:2]
+    posted: dict[tuple[int, int], dict[str, list[Call]]] = defaultdict(lambda: {"send": [], "recv": []})
     for rank in members:
         dump = dumps.ranks.get(rank)
-        call = _first_peer_call(dump, name) if dump is not None else None
-        if call is None or call.peer is None or not all(0 <= one < len(members) for one in call.peer):
-            continue
-        source, target = (members[one] for one in call.peer)
-        other = target if rank == source else source
-        if (pair := frozenset((rank, other))) in seen:
-            continue
-        seen.add(pair)
-        theirs = dumps.ranks.get(other)
-        if theirs is None:
-            found.append(Hang("missing-dump", name, (rank, other), call.number, (Side((rank,), call),), (other,)))
-            continue
-        answer = _first_peer_call(theirs, name)
-        to_us = answer is not None and answer.peer is not None and {*answer.peer} == {*call.peer}
-        if answer is not None and to_us and answer.name != call.name:
-            sizes = {call.input_sizes if call.name == "send" else call.output_sizes}
-            sizes.add(answer.input_sizes if answer.name == "send" else answer.output_sizes)
-            kind: Kind = "size" if len(sizes) > 1 else "dtype" if answer.types != call.types else "not-finished"
-            sides = (Side((rank,), call), Side((other,), answer))
-        elif answer is not None and to_us:
-            kind, sides = "peer", (Side((rank,), call), Side((other,), answer))
-        else:
-            kind, sides = "missing-call", (Side((rank,), call), *_absent(dumps, name, [other]))
-        found.append(Hang(kind, name, (rank, other), call.number, sides))
-    return found
+        for call in dump.calls if dump is not None else ():
+            known = call.peer is not None and all(0 <= one < len(members) for one in call.peer)
+            if call.group == name and not call.done and call.peer is not None and known:
+                source, target = (members[one] for one in call.peer)
+                if rank == (source if call.name == "send" else target):
+                    posted[source, target][call.name].append(call)
+    pairs = {(min(way), max(way)) for way in posted}
+    return [_of_pair(dumps, name, pair, posted) for pair in sorted(pairs)]
 
 
-def _first_peer_call(dump: Dump, group: tuple[str, str]) -> Call | None:
-    return next((c for c in dump.calls if c.group == group and c.peer is not None and not c.done), None)
+def _of_pair(
+    dumps: Dumps, name: tuple[str, str], pair: tuple[int, int], posted: dict[tuple[int, int], dict[str, list[Call]]]
+) -> Hang:
+    """What two ranks have posted to each other: a send is answered by the recv of the same place, in each direction."""
+    unanswered: dict[int, Call] = {}
+    first: tuple[Side, ...] = ()
+    for source, target in (pair, pair[::-1]):
+        sends, recvs = posted[source, target]["send"], posted[source, target]["recv"]
+        for sent, received in zip(sends, recvs, strict=False):
+            sides = (Side((source,), sent), Side((target,), received))
+            if sent.input_sizes != received.output_sizes or sent.types != received.types:
+                kind: Kind = "size" if sent.input_sizes != received.output_sizes else "dtype"
+                return Hang(kind, name, pair, sent.number, sides)
+            first = first or sides
+        if len(sends) != len(recvs):
+            rank, more = (source, sends[len(recvs)]) if len(sends) > len(recvs) else (target, recvs[len(sends)])
+            unanswered.setdefault(rank, more)
+    if not unanswered:
+        assert first[0].call is not None
+        return Hang("not-finished", name, pair, first[0].call.number, first)
+    waiting = tuple(Side((rank,), call) for rank, call in sorted(unanswered.items(), key=lambda item: item[0]))
+    number = next(iter(unanswered.values())).number
+    if len(unanswered) > 1:
+        return Hang("peer", name, pair, number, waiting)
+    [other] = {*pair} - {*unanswered} or {pair[0]}  # a rank may send to itself
+    if other not in dumps.ranks:
+        return Hang("missing-dump", name, pair, number, waiting, (other,))
+    return Hang("missing-call", name, pair, number, (*waiting, *_absent(dumps, name, [other])))
 
 
 def _told_apart(hangs: list[Hang]) -> list[Hang]:
