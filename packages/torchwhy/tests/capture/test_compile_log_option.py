@@ -1,5 +1,7 @@
 """`torchwhy profile --compile-log` leaves the compiler's log in the folder, and the findings take reasons from it."""
 
+from importlib.metadata import version
+
 import pytest
 
 from torchwhy import load
@@ -9,7 +11,7 @@ def test_the_folder_has_the_log_and_the_report_the_reason(profile_program):
     ran = profile_program("--compile-log", "--step-on", "__main__:step", program="graph_break.py")
     assert (ran.status, ran.out) == (0, "1 graph break\n")
     trace = load(ran.folder / "trace.json.gz")
-    assert trace.compile_log.ours
+    assert (trace.compile_log.ours, trace.compile_log.pytorch) == (True, version("torch"))
     [broke] = trace.compile_log.breaks
     assert (broke.line.rpartition("/")[2], broke.code) == ("graph_break.py(11): step", "torch._dynamo.graph_break()")
     [finding] = [one for one in ran.json("findings.json")["findings"] if one["slug"] == "graph-breaks"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
 from pathlib import Path
@@ -96,6 +98,7 @@ class _Handler(logging.Handler):
             data = f"{self.format(record)}\n".encode("utf-8", "replace")
             if self._file is None:
                 self._file = self._path.open("wb")
+                self._file.write(f"{self.format(_version_record())}\n".encode())
             self._file.write(data)
             self._size += len(data)
         except (OSError, ValueError, TypeError) as error:
@@ -111,6 +114,17 @@ class _Handler(logging.Handler):
             except OSError as error:
                 self.problem = f"the compiler's log is not whole: {error}"
         super().close()
+
+
+def _version_record() -> logging.LogRecord:
+    """PyTorch's version, as its own handler notes it; that one writes nothing here."""
+    import torch
+
+    payload = json.dumps({"pytorch_version": torch.__version__}, indent=0)
+    digest = hashlib.md5(payload.encode(), usedforsecurity=False).hexdigest()
+    metadata = {"artifact": {"name": "torch_version", "encoding": "json"}, "has_payload": digest}
+    known = {"levelname": "DEBUG", "pathname": torch.__file__, "process": os.getpid(), "lineno": 1}
+    return logging.makeLogRecord({**known, "metadata": metadata, "payload": payload})
 
 
 def _is_small(metadata: dict[str, Any]) -> bool:
