@@ -321,6 +321,16 @@ def test_a_thousand_ranks_are_read_in_ten_seconds_of_processor_time(tmp_path):
     assert (hang.kind, hang.sides[1].ranks, len(hang.sides[0].ranks)) == ("type", (700,), 1023)
 
 
+def test_of_a_pipeline_that_waits_for_its_first_stage_only_that_is_the_cause(tmp_path):
+    ranks = job(64, lambda rank, number: number and rank.waits(f"recv {number}<-{number - 1}", line=77))
+    cause, *rest = find_hangs(load_dumps(write_dumps(tmp_path, ranks)))
+    assert (cause.members, cause.follows, cause.circle) == ((0, 1), False, False)
+    assert len(rest) == 62
+    assert all(one.follows for one in rest)
+    said = " ".join(run_here("explain", tmp_path, folder=tmp_path).stdout.split())
+    assert "62 further calls wait. 62 of them only since the ranks that are missed wait elsewhere." in said
+
+
 GLOO = """
 import os, sys, time, torch, torch.distributed as dist
 rank = int(sys.argv[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -250,37 +250,34 @@ def _of_pair(
 
 def _told_apart(hangs: list[Hang]) -> list[Hang]:
     """Mark those whose missed ranks all wait in another hang, unless they wait for each other in a circle."""
-    caught = Counter(
-        (s.call.group, s.call.number, r) for h in hangs for s in h.sides if s.call is not None for r in s.ranks
-    )
+    waiting = [{rank for side in one.sides if side.call is not None for rank in side.ranks} for one in hangs]
+    missed = [{rank for side in one.sides if side.call is None for rank in side.ranks} for one in hangs]
+    of_rank: dict[int, list[int]] = defaultdict(list)
+    for i, ranks in enumerate(waiting):
+        for rank in ranks:
+            of_rank[rank].append(i)
+    calls = {(_key(s.call), r) for h in hangs for s in h.sides if s.call is not None for r in s.ranks}
     found = []
-    for one in hangs:
+    for i, one in enumerate(hangs):
         absent = [side for side in one.sides if side.call is None]
-        elsewhere = [side.elsewhere for side in absent if side.elsewhere is not None]
-        caught_too = all(
-            (call.group, call.number, rank) in caught
-            for side, call in zip(absent, elsewhere, strict=False)
-            for rank in side.ranks
-        )
-        circle = one.kind == "missing-call" and bool(elsewhere) and _circle(one, hangs)
-        follows = one.kind == "missing-call" and len(elsewhere) == len(absent) and caught_too and not circle
+        caught = [(side.elsewhere, rank) for side in absent if side.elsewhere is not None for rank in side.ranks]
+        all_caught = all((_key(call), rank) in calls for call, rank in caught) and len(caught) == len(missed[i])
+        circle = bool(caught) and _reaches(i, waiting[i], missed, of_rank)
+        follows = one.kind == "missing-call" and all_caught and not circle
         found.append(replace(one, follows=follows, circle=circle))
     return found
 
 
-def _circle(one: Hang, hangs: list[Hang]) -> bool:
+def _key(call: Call) -> tuple[object, ...]:
+    return call.group, call.number, call.peer
+
+
+def _reaches(start: int, here: set[int], missed: list[set[int]], of_rank: dict[int, list[int]]) -> bool:
     """Whether the ranks that a hang misses wait, through other hangs, for a rank that waits in it."""
-    here = {rank for side in one.sides if side.call is not None for rank in side.ranks}
-    wanted = {rank for side in one.sides if side.call is None for rank in side.ranks}
-    reached: set[int] = set()
-    while wanted:
-        reached |= wanted
-        wanted = {
-            rank
-            for other in hangs
-            if other is not one and reached & {r for side in other.sides if side.call is not None for r in side.ranks}
-            for side in other.sides
-            if side.call is None
-            for rank in side.ranks
-        } - reached
+    reached, frontier = {*missed[start]}, [*missed[start]]
+    while frontier:
+        for other in of_rank[frontier.pop()]:
+            new = missed[other] - reached if other != start else set()
+            reached |= new
+            frontier += new
     return bool(reached & here)
