@@ -114,7 +114,7 @@ PLANTED = [
     (two_groups_in_a_circle, both_groups, "missing-call", "They wait in a circle", set(), (60, 70)),
     (both_receive, None, "peer", "Rank 0 and rank 1 wait for each other, both in recv", {0, 1}, (80, 81)),
     (nobody_receives, None, "missing-call", "Rank 0 waits in send 1 of default_pg, and rank 3", {3}, (81, 20)),
-    (another_size_is_received, None, "size", "rank 0 brings [[8]] and rank 1 brings [[4]]", {0, 1}, (81, 82)),
+    (another_size_is_received, None, "size", "Rank 0 sends [[8]] and rank 1 receives [[4]]", {0, 1}, (81, 82)),
     (the_network_is_gone, None, "not-finished", "Ranks 0-3 called all_reduce 6 of default_pg alike", {3}, (40,)),
     (one_of_a_coalesced_call_differs, None, "size", "_all_gather_base 6", {1}, (91,)),
 ]  # fmt: skip
@@ -226,6 +226,7 @@ def test_every_format_and_exit_status(tmp_path):
         said = run_here("explain", folder, "--format", form, folder=tmp_path)
         assert said.returncode == 0, said.stderr
         assert "broadcast" in said.stdout
+    assert "torchwhy finding" not in run_here("explain", folder, "--format", "agent", folder=tmp_path).stdout
     data = json.loads(run_here("explain", folder, "--format", "json", folder=tmp_path).stdout)
     [hang] = data["hangs"]
     assert (hang["kind"], hang["number"], hang["group"]) == ("type", 6, "default_pg")

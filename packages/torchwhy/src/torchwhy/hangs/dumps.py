@@ -43,7 +43,7 @@ _SIGNS: Final = (b"pg_status", b"nccl_comm_state", b"comm_lib_version", b"profil
 """Names that stand at the beginning of a dump; the order of its parts has changed with PyTorch's versions."""
 
 _TRACE: Final = (b"traceEvents", b"schemaVersion", b"deviceProperties", b"distributedInfo")
-"""Names at the beginning of a trace, which tells of process groups, too."""
+"""Names at the beginning of a trace, which names process groups, too."""
 
 _RANK: Final = re.compile(r"(?i)(?:rank[^0-9a-z]?(\d+)|(\d+))(?:\.(?:json|pickle|pkl|bin|dump))?$")
 _FRAMES: Final = 64
@@ -142,7 +142,7 @@ def load_dumps(path: Path) -> Dumps:
     """Read the dumps of a job, without running anything that a file may name.
 
     Raises:
-        TraceError: there are none, or none can be read.
+        TraceError: nothing there is a dump, or no dump can be read.
     """
     files = dump_files(path)
     if not files:

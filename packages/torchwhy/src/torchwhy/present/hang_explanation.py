@@ -113,7 +113,7 @@ def hang_explanation(dumps: Dumps) -> Document:
     about = (
         f"{counted(len(dumps.ranks), 'rank')} with a dump of the flight recorder, format {dumps.version or 'unknown'}"
     )
-    return Document(PurePath(dumps.folder).name, tuple(blocks), data, (about,), "explain", dumps.folder)
+    return Document(PurePath(dumps.folder).name, tuple(blocks), data, (about,), file=dumps.folder)
 
 
 def _sentence(dumps: Dumps, hangs: tuple[ReportedHang, ...]) -> str:
@@ -188,11 +188,17 @@ def _title(one: Hang) -> str:
         parts = enumeration([f"{_verb(side, 'calls', 'call')} {side.call.name}" for side in called[:4] if side.call])
         how = " in another order" if one.kind == "order" else ""
         text = f"Ranks disagree{how} on call {one.number} of {_group(one.group)}: {parts}"
+    elif one.kind in ("size", "dtype") and first.call.peer is not None:
+        parts = [
+            f"{_ranks(side.ranks)} {'sends' if side.call.name == 'send' else 'receives'} {_brought(one, side.call)}"
+            for side in called
+            if side.call is not None
+        ]
+        text = f"{enumeration(parts)} in {_what(one, first.call)}"
     elif one.kind in ("size", "dtype"):
-        parts = enumeration(
-            [f"{_verb(side, 'brings', 'bring')} {_brought(one, side.call)}" for side in called[:4] if side.call]
-        )
-        text = f"{_what(one, first.call)} gets different {'sizes' if one.kind == 'size' else 'types'}: {parts}"
+        parts = [f"{_verb(side, 'brings', 'bring')} {_brought(one, side.call)}" for side in called[:4] if side.call]
+        different = "sizes" if one.kind == "size" else "types"
+        text = f"{_what(one, first.call)} gets different {different}: {enumeration(parts)}"
     elif one.kind == "missing-call":
         never = f"{_ranks(absent)} {'does' if len(absent) == 1 else 'do'} not call it"
         text = f"{waits} in {_what(one, first.call)}, and {never}"
@@ -263,8 +269,8 @@ def _state(call: Call) -> str:
 def _item(one: ReportedHang) -> FindingItem:
     calls = [side.call for side in one.sides if side.call is not None]
     return FindingItem(
-        code="",
-        slug=f"hang-{one.kind}",
+        code="hang",
+        slug=one.kind,
         title=one.title,
         severity="low" if one.follows else "high",
         evidence=tuple(_evidence(side) for side in one.sides[:SIDES]),

@@ -110,7 +110,7 @@ def pieces(trace: Trace, regions: Int32) -> Intervals:
 
 
 def guards_of(trace: Trace, ids: Iterable[str]) -> tuple[tuple[str, GuardFailure], ...]:
-    """Return the guard that failed last before each of these compilations, as far as the log has it."""
+    """Return the guard that failed last before each of these compilations, where the log has it."""
     log = trace.compile_log
     known = ((id_, log.failures.get(id_)) for id_ in dict.fromkeys(ids)) if log is not None else ()
     return tuple((id_, failures[0]) for id_, failures in known if failures)

@@ -103,9 +103,9 @@ def graph_break(text: str, frame: int, version: int) -> GraphBreak:
     user, _, raised = text.partition("Traceback (most recent call last)")
     frames = _FRAME.findall(user)
     header = _HEADER.search(user)
-    told = _REASON.search(user)
-    if told is not None:
-        said = user[told.end() :].partition("\nUser code traceback")[0]
+    reason = _REASON.search(user)
+    if reason is not None:
+        said = user[reason.end() :].partition("\nUser code traceback")[0]
     else:
         last = [*_RAISED.finditer(raised)]
         said = raised[last[-1].start(1) :] if last else raised or user
