@@ -332,6 +332,14 @@ def test_of_a_pipeline_that_waits_for_its_first_stage_only_that_is_the_cause(tmp
     assert "62 further calls wait. 62 of them only since the ranks that are missed wait elsewhere." in said
 
 
+def test_of_many_that_differ_a_title_names_some(tmp_path):
+    ranks = job(9, lambda rank, number: rank.waits("all_reduce", ((number + 1,),), line=40))
+    said = run_here("explain", write_dumps(tmp_path, ranks), "--format", "json", folder=tmp_path)
+    [hang] = json.loads(said.stdout)["hangs"]
+    assert "rank 3 brings [[4]] and others differ, too" in hang["title"]
+    assert len(hang["sides"]) == 9
+
+
 GLOO = """
 import os, sys, time, torch, torch.distributed as dist
 rank = int(sys.argv[1])

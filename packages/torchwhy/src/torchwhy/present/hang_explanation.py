@@ -19,6 +19,8 @@ LISTED: Final = 20
 """Hangs in full; of a thousand ranks' pipelines many wait for one."""
 
 SIDES: Final = 8
+NAMED: Final = 4
+"""Sides of a hang that are listed, and that its title names."""
 
 
 class WaitingCall(msgspec.Struct, frozen=True):
@@ -179,37 +181,42 @@ def _verb(side: Side, one: str, many: str) -> str:
 
 
 def _title(one: Hang) -> str:
+    text = _differing(one) if one.kind in ("type", "order", "size", "dtype") else _waiting(one)
+    return text[0].upper() + text[1:]
+
+
+def _differing(one: Hang) -> str:
+    """The title of a hang in which ranks do not do the same."""
+    called = [(side, side.call) for side in one.sides if side.call is not None]
+    what = _what(one, called[0][1])
+    others = ["others differ, too"] if len(called) > NAMED else []
+    if one.kind in ("type", "order"):
+        parts = [f"{_verb(side, 'calls', 'call')} {call.name}" for side, call in called[:NAMED]]
+        how = " in another order" if one.kind == "order" else ""
+        return f"ranks disagree{how} on call {one.number} of {_group(one.group)}: {enumeration([*parts, *others])}"
+    if called[0][1].peer is not None:
+        words = {"send": "sends", "recv": "receives"}
+        parts = [f"{_ranks(side.ranks)} {words[call.name]} {_brought(one, call)}" for side, call in called]
+        return f"{enumeration(parts)} in {what}"
+    parts = [f"{_verb(side, 'brings', 'bring')} {_brought(one, call)}" for side, call in called[:NAMED]]
+    return f"{what} gets different {'sizes' if one.kind == 'size' else 'types'}: {enumeration([*parts, *others])}"
+
+
+def _waiting(one: Hang) -> str:
+    """The title of a hang in which ranks wait for others, or for nothing that is known."""
     called = [side for side in one.sides if side.call is not None]
     absent = tuple(sorted(rank for side in one.sides if side.call is None for rank in side.ranks))
     first = called[0]
     assert first.call is not None
-    waits = _verb(first, "waits", "wait")
-    if one.kind in ("type", "order"):
-        parts = enumeration([f"{_verb(side, 'calls', 'call')} {side.call.name}" for side in called[:4] if side.call])
-        how = " in another order" if one.kind == "order" else ""
-        text = f"Ranks disagree{how} on call {one.number} of {_group(one.group)}: {parts}"
-    elif one.kind in ("size", "dtype") and first.call.peer is not None:
-        parts = [
-            f"{_ranks(side.ranks)} {'sends' if side.call.name == 'send' else 'receives'} {_brought(one, side.call)}"
-            for side in called
-            if side.call is not None
-        ]
-        text = f"{enumeration(parts)} in {_what(one, first.call)}"
-    elif one.kind in ("size", "dtype"):
-        parts = [f"{_verb(side, 'brings', 'bring')} {_brought(one, side.call)}" for side in called[:4] if side.call]
-        different = "sizes" if one.kind == "size" else "types"
-        text = f"{_what(one, first.call)} gets different {different}: {enumeration(parts)}"
-    elif one.kind == "missing-call":
-        never = f"{_ranks(absent)} {'does' if len(absent) == 1 else 'do'} not call it"
-        text = f"{waits} in {_what(one, first.call)}, and {never}"
-    elif one.kind == "missing-dump":
-        text = f"{waits} in {_what(one, first.call)}, and {_ranks(one.missing)} left no dump"
-    elif one.kind == "peer":
-        text = f"{enumeration([_ranks(side.ranks) for side in called])} wait for each other, both in {first.call.name}"
-    else:
-        everyone = tuple(sorted(rank for side in called for rank in side.ranks))
-        text = f"{_ranks(everyone)} called {_what(one, first.call)} alike, and it is not over"
-    return text[0].upper() + text[1:]
+    waits = f"{_verb(first, 'waits', 'wait')} in {_what(one, first.call)}"
+    if one.kind == "missing-call":
+        return f"{waits}, and {_ranks(absent)} {'does' if len(absent) == 1 else 'do'} not call it"
+    if one.kind == "missing-dump":
+        return f"{waits}, and {_ranks(one.missing)} left no dump"
+    if one.kind == "peer":
+        return f"{enumeration([_ranks(side.ranks) for side in called])} wait for each other, both in {first.call.name}"
+    everyone = tuple(sorted(rank for side in called for rank in side.ranks))
+    return f"{_ranks(everyone)} called {_what(one, first.call)} alike, and it is not over"
 
 
 def _brought(one: Hang, call: Call) -> str:
