@@ -11,6 +11,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.compile_log.logs import WHOLE
+from tests.hangs.jobs import another_collective, job, write_dumps
 from tests.ranks.jobs import write_job
 from tests.simulator.chrome import write
 from tests.simulator.program import Recording, draw
@@ -84,6 +86,8 @@ def write_traces(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in (*RECORDED.glob("*.*"), *(RECORDED / "stories").glob("*.*")):
         shutil.copy(path, folder)
+    (folder / "breaks.log").write_text(WHOLE.replace("/home/me/", ""))
+    write_dumps(folder / "hanging_job", job(4, another_collective))
     program = draw(SEED, MISTAKES, recording=Recording(stacks=False))
     for mended, stage in enumerate(STAGES):
         write(simulate(program.without(*MISTAKES[:mended])), folder / f"{stage}.json.gz")

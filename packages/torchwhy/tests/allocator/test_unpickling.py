@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torchwhy.allocator import unpickling
 from torchwhy.allocator.unpickling import PickleError, unpickled
 
 texts = st.text(max_size=300)
@@ -95,3 +96,26 @@ SAMPLE = pickle.dumps(
 def test_mangled_files_are_read_or_refused(place, count, piece):
     with contextlib.suppress(PickleError):
         unpickled(SAMPLE[:place] + piece + SAMPLE[place + count :])
+
+
+@settings(max_examples=5 * settings().max_examples)
+@given(plain, st.integers(0, 200), st.integers(0, 9), st.binary(max_size=6))
+def test_the_interpreters_reader_only_gets_what_reads_the_same_here(value, place, count, piece):
+    data = pickle.dumps([value, {"pair": ("a", value)}], 2)
+    data = data[:place] + piece + data[place + count :]
+    if unpickling._is_plain(data):
+        with contextlib.suppress(PickleError):
+            assert repr(unpickling.read_here(data)) == repr(unpickled(data))
+
+
+def test_room_for_values_that_are_not_there_is_not_made():
+    data = b"\x80\x02]r\xff\xff\xff\xff."
+    assert not unpickling._is_plain(data)
+    assert unpickled(data) == []
+
+
+def test_pairs_inside_pairs_are_bounded():
+    data = b"\x80\x02}(K\x01" + b"K\x01\x86" * 1_000_000 + b"K\x01u."
+    assert not unpickling._is_plain(data)
+    with pytest.raises(PickleError, match="make no sense"):
+        unpickled(data)

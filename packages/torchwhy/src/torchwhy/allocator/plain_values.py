@@ -1,11 +1,13 @@
-"""Values of a snapshot, which may be anything: what has another kind than expected counts as nothing."""
+"""Values of a snapshot or dump, which may be anything: what has another kind than expected counts as nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["blocks_of", "dicts", "integer", "lists"]
+from torchwhy.wording import shared_path
+
+__all__ = ["blocks_of", "dicts", "frame_text", "integer", "lists"]
 
 
 def integer(value: object) -> int:
@@ -29,3 +31,11 @@ def blocks_of(segment: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for block in dicts(segment.get("blocks")):
         yield block if "address" in block else {**block, "address": address}
         address += integer(block.get("size"))
+
+
+def frame_text(frame: dict[str, Any]) -> str:
+    """A frame of a stack as traces write it, as "train.py(34): step"."""
+    file = str(frame.get("filename", ""))
+    for folder in ("site-packages/", "dist-packages/"):
+        file = file.rpartition(folder)[2]
+    return f"{shared_path(file)}({integer(frame.get('line'))}): {frame.get('name', '')}"

@@ -11,14 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchwhy.allocator.plain_values import blocks_of, dicts, integer, lists
+from torchwhy.allocator.plain_values import blocks_of, dicts, frame_text, integer, lists
 from torchwhy.allocator.segments import USED, Segment, segment_of
 from torchwhy.allocator.unpickling import PickleError, unpickled
 from torchwhy.errors import TraceError
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.meaning.allocations import purpose
 from torchwhy.trace.meaning.frames import module_path, own_frame
-from torchwhy.wording import shared_path
 
 __all__ = ["EARLIER", "UNKNOWN", "DeviceMemory", "Holder", "OutOfMemory", "Snapshot", "held_by", "load_snapshot"]
 
@@ -186,15 +185,8 @@ class _Stacks:
         if not isinstance(frames, list):
             return ()
         if id(frames) not in self._of:
-            self._of[id(frames)] = tuple(_frame(frame) for frame in dicts(frames[:LONGEST_STACK]))
+            self._of[id(frames)] = tuple(frame_text(frame) for frame in dicts(frames[:LONGEST_STACK]))
         return self._of[id(frames)]
-
-
-def _frame(frame: dict[str, Any]) -> str:
-    file = str(frame.get("filename", ""))
-    for folder in ("site-packages/", "dist-packages/"):
-        file = file.rpartition(folder)[2]
-    return f"{shared_path(file)}({integer(frame.get('line'))}): {frame.get('name', '')}"
 
 
 def _device(number: int, segments: list[dict[str, Any]], entries: list[Any], stacks: _Stacks) -> DeviceMemory:

@@ -50,6 +50,7 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
         found.append("One step was recorded: others may differ.")
     if trace.captured is not None:
         found.append(trace.captured.sentence)
+    found += _compile_log(trace)
     found += long_step(trace)
     found += _busy_machine(trace)
     kernels = len(trace.gpu.kernels)
@@ -66,6 +67,18 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
     if "dropped-kernels" in slugs:
         found.append("Some GPU work is missing from this file.")
     return tuple(found)
+
+
+def _compile_log(trace: Trace) -> list[str]:
+    """What limits the trust in the compiler's log, where there is one."""
+    log = trace.compile_log
+    if log is None:
+        return []
+    other = (
+        f"The compiler's log is of process {log.process}, which the trace doesn't name: reasons are joined by the "
+        "numbers of compilations, which agree if both ran the same program."
+    )
+    return [*([] if log.ours else [other]), *([log.problem] if log.problem else [])]
 
 
 def _busy_machine(trace: Trace) -> list[str]:

@@ -109,6 +109,9 @@ def profile(
     on_oom: Annotated[
         bool, typer.Option("--on-oom", help="Write the GPU allocator's state, for torchwhy memory, if memory runs out.")
     ] = False,
+    compile_log: Annotated[
+        bool, typer.Option("--compile-log", help="Also record why torch.compile breaks graphs and compiles again.")
+    ] = False,
     form: Form = "text",
 ) -> None:
     """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
@@ -124,7 +127,19 @@ def profile(
 
     recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
     schedule = (wait, warmup, active, repeat)
-    status = command.run(words, module, out, schedule, recorded, step_on, seconds, activities, form, on_oom=on_oom)
+    status = command.run(
+        words,
+        module,
+        out,
+        schedule,
+        recorded,
+        step_on,
+        seconds,
+        activities,
+        form,
+        on_oom=on_oom,
+        compile_log=compile_log,
+    )
     raise typer.Exit(status)
 
 
@@ -255,15 +270,25 @@ def explain(
             "--capture", metavar="PATH", help="Name the kernels of replayed CUDA graphs by traces of their capture."
         ),
     ] = None,
+    compile_log: Annotated[
+        str | None,
+        typer.Option(
+            "--compile-log",
+            metavar="PATH",
+            help="What TORCH_TRACE=FOLDER wrote: why graphs broke, which guards failed.",
+            show_default="compile.log in the run's folder",
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
     tokens: Tokens = None,
 ) -> None:
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
 
     A folder may be that of a run, or hold the traces of several ranks, which
-    are read as one job. Several TRACEs are explained one after another. The
-    tables tool.torchwhy.rules in pyproject.toml select and ignore rules and set
-    their thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
+    are read as one job. A folder with dumps of PyTorch's flight recorder says
+    why a job hangs. Several TRACEs are explained one after another. The tables
+    tool.torchwhy.rules in pyproject.toml select and ignore rules and set their
+    thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
     misuse; 3: a trace cannot be read.
     """
     _start_at_once()
@@ -271,8 +296,9 @@ def explain(
 
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
     request = command.Request(
-        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, capture, tokens
-    )
+        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, capture,
+        compile_log, tokens,
+    )  # fmt: skip
     raise typer.Exit(command.run(traces, request))
 
 

@@ -13,6 +13,7 @@ from torchwhy.cli.traces import trace_in
 from torchwhy.device_peaks import peaks_of
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchwhy.finding import SEVERITIES
+from torchwhy.hangs.dumps import dump_files
 from torchwhy.loading.read import read_trace
 from torchwhy.present.document import Document, Findings
 from torchwhy.present.explanation import explanation
@@ -56,6 +57,7 @@ class Request:
     table: TableChoice | None = None
     device: str | None = None
     capture: str | None = None
+    compile_log: str | None = None
     tokens: int | None = None
 
 
@@ -83,6 +85,9 @@ def run(traces: Sequence[str], request: Request) -> int:
 
 
 def _document(trace: str, request: Request, *, alone: bool) -> Document:
+    with patience(f"reading {trace}"):
+        if dump_files(Path(trace)):
+            return _hang(trace, request)
     path = trace_in(trace, "explaining")
     with patience(f"reading {trace}"):
         if path is None:
@@ -90,6 +95,21 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
         if request.table is not None:
             return _table(path, request, request.table)
         return explanation(_report(path, trace_name(trace, path, alone=alone), request))
+
+
+def _hang(path: str, request: Request) -> Document:
+    """What the dumps of a flight recorder say; options about traces make no sense for them."""
+    from torchwhy.hangs.dumps import load_dumps
+    from torchwhy.present.hang_explanation import hang_explanation
+
+    given = {
+        "--table": request.table, "--steps": request.steps, "--capture": request.capture, "--device": request.device,
+        "--compile-log": request.compile_log, "--select": request.select or None, "--ignore": request.ignore or None,
+    }  # fmt: skip
+    for option, value in given.items():
+        if value is not None:
+            raise ArgumentError(f"{option} is about traces, and {path} holds dumps of the flight recorder")
+    return hang_explanation(load_dumps(Path(path)))
 
 
 def trace_name(given: str, path: str, *, alone: bool) -> str:
@@ -101,7 +121,7 @@ def trace_name(given: str, path: str, *, alone: bool) -> str:
 
 def _report(path: str, name: str, request: Request) -> TraceReport:
     settings = _settings(request)
-    loaded = read_trace(path, Trace, steps=request.steps, capture=request.capture)
+    loaded = read_trace(path, Trace, steps=request.steps, capture=request.capture, compile_log=request.compile_log)
     loaded.given_peaks = peaks_of(loaded, request.device)
     diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
     return describe(loaded, diagnosis, name, thorough=request.verbose)
@@ -111,7 +131,7 @@ def _table(path: str, request: Request, choice: TableChoice) -> Document:
     from torchwhy.loading.trace import load
     from torchwhy.questions.tables import table_document
 
-    trace = load(path, steps=request.steps, capture=request.capture)
+    trace = load(path, steps=request.steps, capture=request.capture, compile_log=request.compile_log)
     trace.given_peaks = peaks_of(trace, request.device)
     return table_document(
         trace, choice.name, sort=choice.sort, limit=choice.limit, by_shape=choice.by_shape, by_stack=choice.by_stack
@@ -127,6 +147,8 @@ def _job(folder: str, request: Request) -> Document:
         raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")
     if request.capture is not None:
         raise ArgumentError(f"--capture is about one trace, and {folder} has those of several ranks")
+    if request.compile_log is not None:
+        raise ArgumentError(f"--compile-log is about one trace, and {folder} has those of several ranks")
     if request.steps is not None:
         raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
     settings = _settings(request)

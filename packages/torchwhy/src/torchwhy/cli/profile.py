@@ -25,7 +25,7 @@ DEFAULTS = Limits()
 def run(
     words: list[str], module: bool, out: Path | None, schedule: tuple[int, int, int | None, int], options: Options,
     step_on: str, seconds: float, activities: str = "", form: str = "text", limits: Limits = DEFAULTS,
-    on_oom: bool = False,
+    on_oom: bool = False, compile_log: bool = False,
 ) -> int:  # fmt: skip
     """Run the program and report on stderr, since stdout is the program's; return the program's exit status."""
     if not words:
@@ -37,7 +37,7 @@ def run(
         if activities:
             options = replace(options, activities=activities_of(activities.split(",")))
         folder, most = out or Path("traces") / program.name, replace(limits, seconds=seconds)
-        settings = Settings(folder, Schedule.of(*schedule), options, step_on, most, on_oom)
+        settings = Settings(folder, Schedule.of(*schedule), options, step_on, most, on_oom, compile_log)
         ending = launch(program, settings, lambda capture: _report(capture, reader, form))
     except ArgumentError as error:
         return complain(error, 2)

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchwhy.ranks.folder import find_traces, named_rank, single_trace, trace_files
+from torchwhy.trace.compile_log.log import CompileLog, load_compile_log, log_beside
 from torchwhy.trace.file.columns import ARGUMENTS
 from torchwhy.trace.file.origin import KeptInput, Origin
 from torchwhy.trace.file.scanning import scan
@@ -35,11 +36,12 @@ def read_trace(
     categories: Iterable[str] | None = None,
     columns: Mapping[str, str] | Iterable[str] | None = None,
     capture: str | os.PathLike[str] | None = None,
+    compile_log: str | os.PathLike[str] | None = None,
 ) -> T:
     """Read a trace as `torchwhy.load` does, which explains the arguments.
 
     Args:
-        source, window, steps, categories, columns, capture: as there.
+        source, window, steps, categories, columns, capture, compile_log: as there.
         kind: `LoadedTrace`, or `Trace` for those who need no tables: importing them takes longer than a small trace.
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
@@ -61,12 +63,22 @@ def read_trace(
     part = select_events(everything, window=window, steps=steps, categories=categories)
     del everything
     trace = kind(origin.name, part.columns, origin, beginning=part.beginning, part=part.window)
+    trace.compile_log = _compile_log(trace, compile_log)
     if capture is None:
         return trace
     from torchwhy.trace.captures.join import join  # few traces need it, and every command would import it
 
     joined, captured = join(trace, part.columns, _recordings(Path(capture), trace.info.rank))
-    return kind(origin.name, joined, origin, beginning=part.beginning, part=part.window, captured=captured)
+    named = kind(origin.name, joined, origin, beginning=part.beginning, part=part.window, captured=captured)
+    named.compile_log = trace.compile_log
+    return named
+
+
+def _compile_log(trace: Trace, given: str | os.PathLike[str] | None) -> CompileLog | None:
+    """The compiler's log of a trace: the one that was given, else the one in the run's folder."""
+    if given is None:
+        return log_beside(trace.origin.path) if trace.origin.path is not None else None
+    return load_compile_log(Path(given), [lane.pid for lane in trace.events.lanes], trace.info.rank)
 
 
 def _recordings(path: Path, rank: int | None) -> list[Trace]:

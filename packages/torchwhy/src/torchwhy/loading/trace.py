@@ -128,6 +128,7 @@ def load(
     categories: Iterable[str] | None = None,
     columns: Mapping[str, str] | Iterable[str] | None = None,
     capture: str | os.PathLike[str] | None = None,
+    compile_log: str | os.PathLike[str] | None = None,
 ) -> LoadedTrace:
     """Read a trace that `torch.profiler` wrote, or a part of it.
 
@@ -146,12 +147,21 @@ def load(
             graphs; or a folder with several. The work of each graph is compared with what was recorded there, by the
             names of kernels in their order, and by grids and blocks where both are recorded. Work whose launch is found
             gets its operator, shapes, types, modules and Python frames; `captured` says how much that is.
+        compile_log: what PyTorch wrote for TORCH_TRACE while the program ran, a file or a folder: rules then name why
+            graphs broke and which guards failed. None reads `compile.log` in the run's folder, if it is there.
 
     Raises:
-        TraceError: it cannot be read, is no trace, or is a folder with several; or nothing in `capture` is one of its
-            graphs.
+        TraceError: it cannot be read, is no trace, or is a folder with several; nothing in `capture` is one of its
+            graphs; or `compile_log` is no such log.
         ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
     """
     return read_trace(
-        source, LoadedTrace, window=window, steps=steps, categories=categories, columns=columns, capture=capture
+        source,
+        LoadedTrace,
+        window=window,
+        steps=steps,
+        categories=categories,
+        columns=columns,
+        capture=capture,
+        compile_log=compile_log,
     )

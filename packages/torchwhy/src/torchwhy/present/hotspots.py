@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from torchwhy.analysis.call_tree import TreeCall
+from torchwhy.analysis.compiler_log import CompilerLog
 from torchwhy.analysis.critical_path import PathPart
 from torchwhy.analysis.exchanges import ExchangeTimes
 from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
@@ -20,6 +21,7 @@ __all__ = [
     "by_label",
     "call_tree_table",
     "communication_table",
+    "compilation_table",
     "computing_table",
     "critical_path_table",
     "memory_lines",
@@ -34,6 +36,8 @@ _MODULES: Final = 12
 _ALL_MODULES: Final = 30
 _PART: Final = 0.01
 """A module with a smaller part of the longest one's time, on the host or the device, is left to `--table modules`."""
+
+_COMPILATIONS: Final = 30
 
 _KINDS: Final = 4
 _MINOR: Final = 0.01
@@ -250,3 +254,29 @@ def _memory(peak: MemoryPeak) -> str:
     what = "above the lowest recorded" if peak.counted else "allocated"
     reserved = f" ({size_text(peak.reserved_bytes)} reserved)" if peak.reserved_bytes else ""
     return f"Memory of {device} peaks at {size_text(peak.allocated_bytes)} {what}{reserved}{where}."
+
+
+def compilation_table(log: CompilerLog | None) -> tuple[Table, ...]:
+    """Return the compilations of the compiler's log with their times, those before the window included."""
+    if log is None or not log.compilations:
+        return ()
+    cells: list[tuple[Cell, ...]] = [
+        (
+            one.id,
+            duration(one.compile_us),
+            duration(one.backward_us) if one.backward_us else "",
+            f"{one.operators:,}",
+            File(one.line),
+            one.failed_guard or one.error,
+        )
+        for one in log.compilations
+    ]
+    columns = (
+        Column("compilation"),
+        *_number("forward", "backward", "operators"),
+        Column("function"),
+        Column("guard that failed before"),
+    )
+    title = f"Compilations of the whole run, by the compiler's log ({log.count:,})"
+    noun = ("compilation", "compilations")
+    return (Table(columns, rows_of(cells, _COMPILATIONS), title, noun=noun, when="full"),)

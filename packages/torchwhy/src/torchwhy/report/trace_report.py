@@ -9,6 +9,7 @@ import numpy as np
 
 from torchwhy.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
 from torchwhy.analysis.call_tree import TreeCall, call_tree
+from torchwhy.analysis.compiler_log import CompilerLog, compiler_log
 from torchwhy.analysis.critical_path import PathPart, critical_parts
 from torchwhy.analysis.exchanges import ExchangeTimes, exchange_times
 from torchwhy.analysis.hotspots import (
@@ -135,6 +136,7 @@ class TraceReport(msgspec.Struct, frozen=True):
             communication: that of the window.
         ran: the rules that looked.
         modules, critical_path, call_tree: None unless they were asked for.
+        compiler: what the compiler's log says; None without one.
     """
 
     schema: int
@@ -156,6 +158,7 @@ class TraceReport(msgspec.Struct, frozen=True):
     modules: tuple[ModuleTime, ...] | None = None
     critical_path: tuple[PathPart, ...] | None = None
     call_tree: tuple[TreeCall, ...] | None = None
+    compiler: CompilerLog | None = None
 
 
 def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> TraceReport:
@@ -189,6 +192,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         module_times(trace) if thorough else None,
         critical_parts(trace) if thorough else None,
         call_tree(trace) if thorough else None,
+        compiler_log(trace),
     )
 
 

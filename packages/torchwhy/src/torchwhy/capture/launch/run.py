@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from torchwhy.capture.advice import Spelling
+from torchwhy.capture.compile_log import FILE, CompileLog
 from torchwhy.capture.launch import hooks
 from torchwhy.capture.launch.discovery import Source
 from torchwhy.capture.launch.ending import Ending, on_termination, run_to_end, wait_for_threads
@@ -41,6 +42,7 @@ class Settings:
         step_on: one of `STEP_SOURCES`, or a function as MODULE:NAME.
         limits: how much of a run without steps is recorded.
         on_oom: whether a snapshot of the GPU's allocator is written before an out-of-memory error is raised.
+        compile_log: whether the compiler's own log is written into the folder.
     """
 
     path: Path
@@ -49,6 +51,7 @@ class Settings:
     step_on: str
     limits: Limits
     on_oom: bool = False
+    compile_log: bool = False
 
     def __post_init__(self) -> None:
         """Check what has no class.
@@ -102,6 +105,7 @@ class _Launched:
         self._undo: list[Callable[[], None]] = []
         final = self._session.folder.final
         self._memory = OutOfMemoryWatch(final.with_name(f"{final.name}.oom.pickle")) if settings.on_oom else None
+        self._compiler = CompileLog(self._session.folder.partial / FILE) if settings.compile_log else None
 
     def run(self) -> None:
         after_import("torch", self._torch_is_loaded)
@@ -162,6 +166,8 @@ class _Launched:
         self._whole.tell()
         if self._memory is not None:
             self._session.notes.extend(self._memory.notes)
+        if self._compiler is not None:
+            self._session.notes.extend(self._compiler.close())
         return self._session.close(ending.text)
 
     def _torch_is_loaded(self, torch: ModuleType) -> None:
@@ -170,6 +176,9 @@ class _Launched:
             import torch as loaded
 
             loaded.cuda._lazy_call(self._memory.attach)
+        if self._compiler is not None:
+            self._compiler.attach()
+            after_import("torch._inductor.config", self._compiler.note_provenance)
         if threading.current_thread() is not threading.main_thread():
             self._session.give_up("nothing was recorded: PyTorch was imported outside the main thread")
             return

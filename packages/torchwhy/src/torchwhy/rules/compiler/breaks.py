@@ -8,8 +8,10 @@ from typing import Final
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.compiler.logged import SHOWN, BreakMet, breaks_met, last_guard, pieces, with_reason
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.rules.stake import most_saved
 from torchwhy.trace.derived.compiled import broken_off, compiled_of, entry_overhead
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.file.columns import Int32
@@ -33,6 +35,7 @@ WHOLE: Final = (
     "move printing and logging out, keep values on the device instead of .item() or float(), replace an `if` on "
     "a tensor by torch.where or torch.cond; fullgraph=True then keeps it whole."
 )
+LIMITED: Final = 'it has met the limit of recompilations, or was told not to compile (stance "eager_on_recompile").'
 
 
 @rule(
@@ -52,42 +55,79 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     Costs: no fusion across the break, and results that must go through memory; besides, a lookup, guards and a prologue
     for every piece. The time given is that of the additional entries only: what fusion would save isn't in a trace.
 
-    Fix: TORCH_LOGS=graph_breaks names the reason, fullgraph=True turns it into an error. Usual reasons: print or
-    logging, .item() or an `if` on a tensor's value, a call into C code Dynamo doesn't know.
+    Fix: with the compiler's log (`torchwhy profile --compile-log`) each break has its line and PyTorch's reason, also
+    where the whole function runs uncompiled for it. Without, TORCH_LOGS=graph_breaks names the reason, and
+    fullgraph=True turns it into an error. Usual reasons: print or logging, .item() or an `if` on a tensor's value, a
+    call into C code Dynamo doesn't know.
 
     Known problems: what fusion across the break would save isn't in a trace. In traces without regions, several
     functions compiled on their own look like pieces of one.
     """
-    compiled = trace.derived(compiled_of)
+    compiled, met = trace.derived(compiled_of), trace.derived(breaks_met)
     inner, outermost = compiled.outer >= 0, compiled.outer < 0
     inside = trace.in_steps(compiled.regions)
     nested, calls = compiled.regions[inner & inside], compiled.regions[outermost & inside]
-    if not len(compiled.regions):
+    if not len(compiled.regions) and not met:
         yield from _in_pieces(trace)
-    if not len(nested) or not len(calls):
+    if not (met or (len(nested) and len(calls))):
         return
     events = trace.events
-    lost = at_stake(trace, trace.derived(broken_off) & trace.derived(entry_overhead))
+    nested = np.unique(np.concatenate((nested, *(one.rows for one in met)))).astype(np.int32)
+    when = trace.derived(broken_off) | pieces(trace, nested)
+    lost = at_stake(trace, when & trace.derived(entry_overhead))
     share = trace.window.share(lost)
-    places = _places(trace)
-    per_call = len(nested) / len(calls)
+    places = [(one.reason.line or f"compilation {one.reason.id}", len(one.rows)) for one in met] or _places(trace)
     evident = evidence(trace, nested, times=events.covered(nested, lost))
     broken = tuple(Evidence(f"break at {place}", count) for place, count in places[:5])
+    ours = trace.compile_log is not None and trace.compile_log.ours
+    at = f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""
+    title = (
+        f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "
+        f"{counted(len(nested), 'further region')}: graph breaks{at}"
+        if len(nested)
+        else f"{counted(len(met), 'graph break')} in what torch.compile was to compile{at}"
+    )
     yield Finding(
-        title=f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "
-        f"{counted(len(nested), 'further region')}: "
-        "graph breaks" + (f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""),
+        title=with_reason(title, met[0].reason.reason if met else ""),
         most="high" if share >= worth else "low",
-        confidence="high",
+        confidence="high" if ours or not met else "medium",
         stretches=lost,
         window=trace.window,
-        evidence=(*broken, *evident),
-        cause=f"Dynamo could not capture something and starts a new graph after it, "
-        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration_ns(lost.total)}."
+        evidence=(*(_reason(trace, one) for one in met[:SHOWN]), *evident) if met else (*broken, *evident),
+        cause=(
+            f"Dynamo could not capture something and starts a new graph after it, {len(nested) / len(calls):.2g} for "
+            f"each call. {LOST_FUSION} Entering the pieces takes {duration_ns(lost.total)}."
+            if len(nested) and len(calls)
+            else f"Dynamo could not capture something and leaves it, or the whole function, uncompiled. {LOST_FUSION}"
+        )
+        + _first_reason(met)
         + _by_buckets(trace),
         fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
-        linked=bool(places),
+        linked=ours if met else bool(places),
     )
+
+
+def _reason(trace: Trace, one: BreakMet) -> Evidence:
+    """A break as evidence: its line, PyTorch's reason, and what entering the pieces behind it costs at most."""
+    lost = at_stake(trace, pieces(trace, one.rows) & trace.derived(entry_overhead))
+    code = f" at `{one.reason.code}`" if one.reason.code else ""
+    uncompiled = "; the function runs uncompiled" if one.reason.skipped else ""
+    return Evidence(
+        one.reason.line or f"compilation {one.reason.id}",
+        max(len(one.rows), 1),
+        most_saved(trace, graph_breaks.frees, lost) / 1000,
+        note=f"{one.reason.reason}{code}{uncompiled}",
+        rows=one.rows,
+    )
+
+
+def _first_reason(met: tuple[BreakMet, ...]) -> str:
+    """What PyTorch says of the break that costs most."""
+    if not met:
+        return ""
+    first = met[0].reason
+    detail = f" ({first.detail.rstrip('.')})" if first.detail else ""
+    return f" PyTorch's reason{f' at {first.line}' if first.line else ''}: {first.reason.rstrip('.')}{detail}."
 
 
 def _in_pieces(trace: Trace) -> Iterator[Finding]:
@@ -136,7 +176,8 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
     Fix: PyTorch stops compiling a function once it has too many variants (torch._dynamo.config.recompile_limit);
     TORCH_LOGS=recompiles names the guards that failed each time. Remove the reason rather than raise the limit.
 
-    Known problems: the trace doesn't tell the limit of recompilations from a function that was excluded on purpose.
+    Known problems: without the compiler's log (`torchwhy profile --compile-log`), the limit of recompilations can't be
+    distinguished from a function that was excluded on purpose.
     """
     compiled = trace.derived(compiled_of)
     events = trace.events
@@ -153,6 +194,7 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
     spent = Intervals.union([s.start for s in steps], [s.end for s in steps])
     spent = spent if steps else Intervals.union([trace.window.start], [trace.window.end])
     lost = at_stake(trace, spent & Intervals.union(*_follows(trace, nowhere)))
+    guard = last_guard(trace)
     yield Finding(
         title=f"{len(nowhere)} of {counted(len(every), 'call')} of compiled code find no variant that fits and "
         "run uncompiled",
@@ -161,9 +203,10 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, nowhere),
-        cause="No variant's guards hold, and PyTorch doesn't make another one: it has met the limit of recompilations, "
-        'or was told not to compile (stance "eager_on_recompile").',
-        fix="TORCH_LOGS=recompiles shows what varies from call to call. Pass varying Python numbers as tensors, mark "
+        cause="No variant's guards hold, and PyTorch doesn't make another one: "
+        + (f"it has met the limit of recompilations. {guard}" if guard else LIMITED),
+        fix=("" if guard else "TORCH_LOGS=recompiles shows what varies from call to call. ")
+        + "Pass varying Python numbers as tensors, mark "
         "varying sizes as dynamic, or split the function so that the part that varies stays outside.",
         linked=True,
     )

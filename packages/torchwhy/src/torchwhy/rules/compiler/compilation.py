@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.compiler.logged import compilations_as_evidence, failed_guard, guards_of, with_reason
 from torchwhy.rules.compiler.shapes import changed_shape
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
@@ -59,7 +60,8 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
         confidence="high",
         stretches=lost,
         window=trace.window,
-        evidence=_evidence(trace, inside, lost),
+        evidence=compilations_as_evidence(trace, inside, lost, compile_in_window.frees)
+        or _evidence(trace, inside, lost),
         cause="Functions run for the first time in this window, so they are compiled in it.",
         fix=fix + "To study the compilation itself, torch._dynamo.utils.compile_times() has it by stage.",
         linked=True,
@@ -81,7 +83,8 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     Costs: each takes as long as the first did, and every variant makes each later call look through more of them.
     After eight variants PyTorch gives up on the function and runs it uncompiled.
 
-    Fix: TORCH_LOGS=recompiles names the guard that failed: a size, a dtype, a Python value, the grad mode. Mark sizes
+    Fix: the compiler's log (`torchwhy profile --compile-log`) or TORCH_LOGS=recompiles names the guard that failed: a
+    size, a dtype, a Python value, the grad mode. Mark sizes
     that vary (torch._dynamo.mark_dynamic, or dynamic=True), keep numbers that vary out of the arguments (pass tensors),
     pad to few sizes.
 
@@ -99,24 +102,30 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     where = _step_names(trace, [c.start for c in again])
     number = f"{len(forward)} recompilations" if len(forward) > 1 else "A recompilation"
     verb = "take" if len(forward) > 1 else "takes"
-    changed = changed_shape(trace, forward)
+    guard = failed_guard(trace, [c.id for c in forward])
+    changed = guard or changed_shape(trace, forward)
     once = len(forward) == 1 and len(trace.steps_found) >= 3
     dynamic = (
         "If the size of an input varies, say so before the first call (torch._dynamo.mark_dynamic or dynamic=True). "
     )
+    title = f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}" + (
+        f" ({names})" if names else ""
+    )
+    known = guards_of(trace, [c.id for c in forward])
     yield Finding(
-        title=f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}"
-        + (f" ({names})" if names else ""),
+        title=with_reason(title, known[0][1].guard if known else ""),
         most="low" if once else "high",
         once=once,
         confidence="high" if certain else "low",
         stretches=lost,
         window=trace.window,
-        evidence=_evidence(trace, again, lost),
+        evidence=compilations_as_evidence(trace, again, lost, recompiles.frees) or _evidence(trace, again, lost),
         cause=(changed or "A guard of the compiled code failed: its inputs or what it depends on differ.")
         + (f" It happened in {', '.join(where[:4])}{' and others' if len(where) > 4 else ''}." if where else ""),
-        fix="TORCH_LOGS=recompiles prints which guard failed. " + dynamic + "Keep changing Python numbers out of it.",
-        linked=bool(changed),
+        fix=("" if guard else "TORCH_LOGS=recompiles prints which guard failed. ")
+        + dynamic
+        + "Keep changing Python numbers out of it.",
+        linked=bool(changed) and (not guard or trace.compile_log is None or trace.compile_log.ours),
     )
 
 

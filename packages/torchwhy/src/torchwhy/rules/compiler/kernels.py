@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration, percent
 
 __all__ = ["fallback_kernels", "inductor_names"]
+
+LINES: Final = 5
+"""Lines of the program that are named of a fused kernel."""
 
 
 @rule(
@@ -102,11 +106,13 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     total = spent.total
     if not busy or total < share * busy:
         return
-    found = []
+    found, log = [], trace.compile_log
     for item in evidence(trace, rows, limit=3):
         kernel = decode(item.name)
         if kernel.fused:
-            found.append(replace(item, stack=(), note=kernel.description))
+            lines = log.kernels.get(item.name, ()) if log is not None else ()
+            made = f", of {', '.join(lines[:LINES])}{', ...' if len(lines) > LINES else ''}" if lines else ""
+            found.append(replace(item, stack=(), note=f"{kernel.description}{made}"))
     if not found:
         return
     names = len(np.unique(events.name[rows]))

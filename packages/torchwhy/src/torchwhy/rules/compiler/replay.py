@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
+from torchwhy.rules.compiler.logged import without_cuda_graph
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.compiled import compiled_of
@@ -36,7 +37,8 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     Costs: each launch costs the host 5 to 20 microseconds, which short kernels don't cover.
 
     Fix: mode="reduce-overhead" records the kernels as a CUDA graph and replays them with one launch. It wants inputs of
-    fixed shapes and keeps their memory; what it can't take it skips (TORCH_LOGS=cudagraphs says why).
+    fixed shapes and keeps their memory; what it can't take it skips. The compiler's log (`torchwhy profile
+    --compile-log`) or TORCH_LOGS=cudagraphs says why.
 
     Known problems: inputs whose shapes change, or that live on the CPU, can't be replayed; the trace doesn't tell.
     """
@@ -61,7 +63,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
         window=trace.window,
         evidence=evidence(trace, launches, times=events.covered(launches, lost)),
         cause=f"The host makes {len(launches) / calls:,.0f} launches per entry, and the device finishes most "
-        "kernels before the next one is launched.",
+        "kernels before the next one is launched." + without_cuda_graph(trace),
         fix='Where input shapes are fixed: torch.compile(mode="reduce-overhead"), which replays a CUDA graph.',
     )
 
@@ -109,7 +111,8 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, late),
-        cause="What a graph was recorded for no longer holds: a shape, an address, or the place of its memory changed.",
+        cause="What a graph was recorded for no longer holds: a shape, an address, or the place of its memory changed."
+        + without_cuda_graph(trace),
         fix="Pad to fixed shapes, mark inputs that stay in place (torch._dynamo.mark_static_address), keep CPU scalars "
         "out; TORCH_LOGS=cudagraphs,recompiles gives the reason.",
         linked=True,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
+from torchwhy.rules.compiler.logged import failed_guard
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.compiled import Compiled, compiled_of
@@ -46,14 +47,16 @@ def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[F
             continue
         reached = int(found.max()) + 1
         left = f"{LIMIT - reached} more until" if reached < LIMIT else "at or beyond"
+        guard = failed_guard(trace, [f"{frame}/{version}" for version in range(1, reached)])
         yield Finding(
             title=f"One compiled function runs in {len(found)} variants ({frame}/{found.min()}-{found.max()})",
             severity="low",
             confidence="high",
             window=trace.window,
             evidence=evidence(trace, compiled.regions[mine]),
-            cause=f"It was compiled {reached} times, for inputs that differ; {left} PyTorch's limit of {LIMIT}.",
-            fix="TORCH_LOGS=recompiles names what differs. Mark a varying size as dynamic "
+            cause=f"It was compiled {reached} times, for inputs that differ; {left} PyTorch's limit of {LIMIT}."
+            + (f" {guard}" if guard else ""),
+            fix=("" if guard else "TORCH_LOGS=recompiles names what differs. ") + "Mark a varying size as dynamic "
             "(torch._dynamo.mark_dynamic), pad to few sizes, or pass Python numbers as tensors.",
             linked=True,
         )

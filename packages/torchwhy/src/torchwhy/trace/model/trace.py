@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from torchwhy.trace.compile_log.log import CompileLog
 from torchwhy.trace.file.columns import Columns, Int32, Int64, Repairs
 from torchwhy.trace.file.origin import NOWHERE, Origin
 from torchwhy.trace.meaning.annotations import STEP
@@ -46,6 +47,8 @@ class Trace:
         part: the stretch of time that was asked for where only one was, (start, end); or None.
         given_peaks: what its devices can do at most, where that was given; None: their data sheets tell. Set it before
             anything is computed from it.
+        compile_log: what the compiler noted while the program ran, where that was recorded; set before anything is
+            computed, too.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Trace:
         self.origin = origin
         self.part = part
         self.given_peaks: Peaks | None = None
+        self.compile_log: CompileLog | None = None
         self._beginning = beginning
         self.info: Info = read_info(columns.top)
         self.repairs: Repairs = columns.repairs
