@@ -1,0 +1,373 @@
+"""What the record shows about the work of a line: sizes, rates, repetitions, who reads the results.
+
+Each remark is a fact of the events, computed from names, shapes, values and times. None says that anything is wrong.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from torchwhy.trace.derived.convolutions import convolution_output
+from torchwhy.trace.derived.flops import flops_of, moved_by
+from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
+from torchwhy.trace.derived.program_lines import ProgramLine, program_lines, steady_steps
+from torchwhy.trace.derived.result_shapes import result_shape
+from torchwhy.trace.derived.shapes import Shape, dtypes, elements, shapes, tensors, values
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.arithmetic import CONVOLUTION_BACKWARD, CONVOLVING, FACTORISATION, MEMORY_SPEED, READS_ALL, SCANNING
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, MOVE, RANDOM, SLICE, UPDATE
+from torchwhy.trace.meaning.programs import kin
+from torchwhy.trace.model.events import parse_list
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import Groups
+from torchwhy.trace.tables.short_operators import short_operators
+from torchwhy.wording import percent
+
+__all__ = ["bound_and_rate", "operators_of", "remarks_on", "shape_text"]
+
+_SHOWN: Final = 2
+_REMARKS: Final = 3
+
+_MOSTLY: Final = 0.5
+"""Of a line's time: what takes more of it describes it."""
+
+_INTENSE: Final = 10.0
+"""Operations for each byte, from which arithmetic decides and not memory, on a processor."""
+
+_SAMPLE: Final = 20
+"""So many calls stand for all that are alike."""
+
+_LARGE: Final = 10_000
+"""Elements; smaller results say nothing."""
+
+_OFTEN: Final = 4
+"""Calls with the same shapes in a step."""
+
+_SLOW: Final = 4.0
+"""So many times as many operations a second reaches the best call of a kind."""
+
+_LONG_NS: Final = 100_000
+"""Shorter calls tell nothing about rates."""
+
+_GROWS: Final = 1.1
+"""So many times as large is an input in the last step as in the first, at least."""
+
+
+def shape_text(shape: Shape) -> str:
+    """Return a shape as a program prints it.
+
+    >>> shape_text((8, 64)), shape_text((8,))
+    ('(8, 64)', '(8)')
+    """
+    return f"({', '.join(map(str, shape))})"
+
+
+def operators_of(trace: Trace, line: ProgramLine, limit: int = _SHOWN) -> list[tuple[tuple[Shape, ...], Int32]]:
+    """Return shapes and rows of the calls that take the most time, alike ones together.
+
+    Calls of one operator that mostly differ in their shapes stand together, without shapes.
+    """
+    events, rows = trace.events, line.calls
+    if not len(rows):
+        return []
+    texts = events.text_ids("Input Dims", rows)
+    by_name, by_shape = Groups(events.name[rows]), Groups(events.name[rows], texts)
+    spent = by_shape.sum(events.dur[rows])
+    differ = by_name.sum(events.dur[rows])[by_name.which] > 2 * spent[by_shape.which]
+    groups = Groups(events.name[rows], np.where(differ, -2, texts))
+    spent = groups.sum(events.dur[rows])
+    found: list[tuple[tuple[Shape, ...], Int32]] = []
+    for i in np.argsort(-spent, kind="stable")[:limit].tolist():
+        if 10 * spent[i] >= spent.sum():
+            first = int(groups.first[i])
+            found.append((() if differ[first] else tuple(shapes(trace, int(rows[first]))), rows[groups.which == i]))
+    return found
+
+
+def bound_and_rate(trace: Trace, line: ProgramLine) -> tuple[str, float | None, float | None]:
+    """Return what decides a line's time, and the GFLOP/s and GB/s of its operators whose sizes are known."""
+    events, rows = trace.events, _inside(trace, line.calls)
+    work, moved, spent = _needs(trace, rows)
+    computing = int(spent[work > 0].sum())
+    at_memory_speed = (work == 0) & (moved > 0) & events.are(MEMORY_SPEED, rows)
+    moving = int(spent[at_memory_speed].sum())
+    gflop_s = float(work.sum()) / computing if computing else None
+    gb_s = float(moved[at_memory_speed].sum()) / moving if moving else None
+    whole = int(events.dur[line.calls].sum()) + line.python.total
+    if not whole or trace.has_gpu:
+        return "", gflop_s, gb_s
+    short = int(trace.calls.self_time[np.intersect1d(rows, short_operators(trace))].sum())
+    if line.python.total > _MOSTLY * whole:
+        return "python", None, None
+    if short + line.python.total > _MOSTLY * whole:
+        return "overhead", None, None
+    if computing > _MOSTLY * whole:
+        intense = work.sum() >= _INTENSE * 4 * moved[work > 0].sum()
+        return ("arithmetic" if intense else "memory"), gflop_s, None
+    return ("memory", None, gb_s) if moving > _MOSTLY * whole else ("", None, None)
+
+
+def remarks_on(trace: Trace, line: ProgramLine) -> tuple[str, ...]:
+    """Return sentences on what is to see at a line, at most three."""
+    found: list[str] = []
+    for look in _REMARKS_ON:
+        found += look(trace, line)
+    return tuple(found[:_REMARKS])
+
+
+def _inside(trace: Trace, calls: Int32) -> Int32:
+    """Some calls and all operators inside of them."""
+    rows = trace.events.rows(Kind.OPERATOR)
+    found: Int32 = rows[trace.calls.within(rows, calls)]
+    return found
+
+
+def _needs(trace: Trace, rows: Int32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arithmetic operations, elements or bytes moved, and the time of operators; 0 and 0 where sizes don't tell.
+
+    Of an operator and one inside of it that computes the same, the outer one counts: nothing is counted twice.
+    """
+    events = trace.events
+    groups = Groups(events.name[rows], events.text_ids("Input Dims", rows), events.text_ids("Concrete Inputs", rows))
+    needed = np.zeros((2, len(groups)))
+    for i, first in enumerate(groups.first.tolist()):
+        needed[:, i] = _needed(trace, int(rows[first]))
+    work, moved = needed[:, groups.which] if len(rows) else np.zeros((2, 0))
+    known = rows[moved > 0]
+    inner = np.zeros(len(rows), np.bool_)
+    parents = trace.calls.parent[known]
+    counted = np.zeros(len(events) + 1, np.bool_)
+    counted[known] = True
+    around = np.append(trace.calls.nearest(counted[:-1]), np.int32(-1))[parents] >= 0
+    inner[np.flatnonzero(moved > 0)[around]] = True
+    work, moved = np.where(inner, 0.0, work), np.where(inner, 0.0, moved)
+    return work, moved, events.dur[rows]
+
+
+def _needed(trace: Trace, row: int) -> tuple[float, float]:
+    name, taken, given = trace.name(row), shapes(trace, row), values(trace, row)
+    output = convolution_output(trace, row) if CONVOLVING.names(name) else ()
+    found = flops_of(name, taken, output, values=given)
+    return found if found else (0.0, moved_by(name, tensors(trace, row), given))
+
+
+def _python_runs(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    whole = line.when.total
+    if whole and line.python.total > _MOSTLY * whole:
+        yield (
+            f"No operator runs for {percent(line.python.total / whole)} of its time: Python does, or what it calls "
+            "outside of PyTorch."
+        )
+
+
+def _growth(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """Inputs that become larger with time."""
+    events, rows = trace.events, line.calls
+    for name in np.unique(events.name[rows]).tolist():
+        mine = rows[events.name[rows] == name]
+        texts = events.text_ids("Input Dims", mine)
+        distinct, which = np.unique(texts, return_inverse=True)
+        if len(distinct) < 3 or 4 * events.dur[mine].sum() < events.dur[rows].sum():
+            continue
+        first = {int(text): int(row) for text, row in zip(texts[::-1].tolist(), mine[::-1].tolist(), strict=True)}
+        size = np.array([max(map(elements, shapes(trace, first[int(text)])), default=0) for text in distinct])
+        sizes = size[which.reshape(-1)]
+        if (np.diff(sizes) >= 0).all() and sizes[-1] >= _GROWS * sizes[0] > 0:
+            yield (
+                f"The input of {events.texts[name]} grows all the time: {sizes[0]:,} elements in the first recorded "
+                f"call, {sizes[-1]:,} in the last."
+            )
+            return
+
+
+def _repeats(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """The same calls with the same shapes many times in a step."""
+    steps = steady_steps(trace)
+    for taken, rows in operators_of(trace, line, 1):
+        count = len(rows) / steps if steps else 0.0
+        if count >= _OFTEN and taken:
+            yield (
+                f"It calls {trace.name(int(rows[0]))} of {_shapes_text(taken)} {_times(count)} a step, each time with "
+                "the same shapes."
+            )
+
+
+def _times(count: float) -> str:
+    return f"{count:,.0f} times" if abs(count - round(count)) < 0.05 else f"{count:,.1f} times"
+
+
+def _shapes_text(taken: tuple[Shape, ...]) -> str:
+    return " x ".join(shape_text(shape) for shape in taken[:3])
+
+
+def _readers(trace: Trace) -> dict[Shape, list[int]]:
+    """Which operators of the forward pass, by place, take a tensor of each shape."""
+    found: dict[Shape, list[int]] = {}
+    program = trace.derived(forward_pass)
+    for i, (taken, lists) in enumerate(zip(program.shapes, program.lists, strict=True)):
+        for shape in {*taken, *(one for each in lists for one in each)}:
+            found.setdefault(shape, []).append(i)
+    return found
+
+
+def _results_read(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """Results of which little is read afterwards: slices, reductions, or nothing."""
+    program, readers = trace.derived(forward_pass), trace.derived(_readers)
+    places = np.flatnonzero(np.isin(program.rows, line.calls))
+    for taken, rows in operators_of(trace, line):
+        made = result_shape(trace, int(rows[0]))
+        mine = places[np.isin(program.rows[places], rows)].tolist()
+        if elements(made) < _LARGE or not mine or not taken:
+            continue
+        name, reading = trace.name(int(rows[0])), readers.get(made, [])
+        told = {_reading(trace, made, i, until, reading) for i, until in zip(mine, [*mine[1:], -1], strict=True)}
+        if len(told) == 1 and (sentence := told.pop()):
+            yield f"{name} makes {shape_text(made)}, {sentence}."
+            return
+        grown = elements(made) / max(sum(map(elements, taken)), 1)
+        if grown >= 4:
+            yield f"{name} makes {shape_text(made)}, {grown:,.0f} times as many elements as it reads."
+            return
+    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
+    last = [int(run[-1]) for run in runs]
+    made_by = {result_shape(trace, int(program.rows[i])) for i in last[:_SAMPLE]}
+    if len(runs) < 3 or len(made_by) != 1 or elements(made := made_by.pop()) < _LARGE:
+        return
+    reading = readers.get(made, [])
+    inner = set(places.tolist())
+    unread = [not any(i < reader < until and reader not in inner for reader in reading) for i, until in pairwise(last)]
+    listed = any(made in one for lists in program.lists for one in lists)
+    if all(unread) and not listed and not len(line.backward):
+        yield f"No operator reads its result, {shape_text(made)}, before it is made again: {len(unread):,} times in a row."
+
+
+def _reading(trace: Trace, made: Shape, place: int, again: int, readers: list[int]) -> str:
+    """What becomes of a result made at a place until it is made again; "" where that isn't known or is not remarkable."""
+    program = trace.derived(forward_pass)
+    until = again if again >= 0 else len(program.rows)
+    mine = readers[bisect_right(readers, place) : bisect_right(readers, until - 1)]
+    if not mine:
+        return ""
+    rows = program.rows[np.array(mine)]
+    if trace.events.are(SLICE, rows).all():
+        kept = sum(_kept(trace, int(row), made) for row in rows.tolist())
+        return f"of which only slices are read: 1 element in {1 / kept:,.0f}" if 0 < kept <= 0.5 else ""
+    if trace.events.are(READS_ALL, rows).all():
+        names = sorted({trace.name(int(row)) for row in rows.tolist()})
+        return f"which only {' and '.join(names)} {'read' if len(names) > 1 else 'reads'}"
+    return ""
+
+
+def _kept(trace: Trace, row: int, shape: Shape) -> float:
+    """The part of a tensor that a slice takes; 1 where that isn't known."""
+    numbers = [int(text) if text.lstrip("-").isdigit() else None for text in values(trace, row)[1:]]
+    if not numbers or numbers[0] is None:
+        return 1.0
+    length = shape[numbers[0] % len(shape)]
+    if trace.name(row).endswith("select"):
+        return 1 / length
+    if len(numbers) >= 4 and None not in numbers[1:4] and numbers[3]:
+        start, end, step = (number or 0 for number in numbers[1:4])
+        return len(range(*slice(start, min(end, length), step).indices(length))) / length
+    return 1.0
+
+
+def _not_trained(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """Work in a program that trains, through which no gradient goes."""
+    trains = len(trace.events.of(AUTOGRAD_NODE)) > 0
+    if not trains or not len(line.calls) or trace.events.are(BACKWARD | UPDATE, line.calls).any():
+        return
+    program = trace.derived(forward_pass)
+    if not np.isin(line.calls, program.rows).any():
+        return
+    if not len(line.backward) and not differentiated(trace, line.calls).any():
+        if trace.events.are(RANDOM, _inside(trace, line.calls)).any():
+            return
+        yield (
+            "The backward pass doesn't go through it: where its inputs are the same in every step, so is its result."
+        )
+        return
+    inside = _inside(trace, line.backward)
+    nodes = inside[trace.events.are(CONVOLUTION_BACKWARD, inside)]
+    masks = {tuple(parse_list(given[-1].lower()))[:2] for row in nodes.tolist() if (given := values(trace, row))}
+    if masks == {(True, False)}:
+        yield "Its weight gets no gradient: it is constant, and the convolution computes with all of it."
+
+
+def _mostly(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """Copies inside of what is called, and types of double width."""
+    rows = _inside(trace, line.calls)
+    own = trace.calls.self_time[rows]
+    copies = int(own[trace.events.are(MOVE, rows)].sum())
+    if own.sum() and copies > _MOSTLY * own.sum():
+        yield f"Copies (aten::copy_) take {percent(copies / own.sum())} of its operators' time."
+    types = Counter(text for row in line.calls[:50].tolist() for text in set(dtypes(trace, row)) if text)
+    for wide in ("float64", "complex128", "complex64"):
+        if types[wide] > len(line.calls[:50]) / 2:
+            yield f"It computes in {wide}."
+
+
+def _slower_than_others(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """A rate far below that of the best calls of the same kind in the trace."""
+    best = trace.derived(_best_rates)
+    rows = _inside(trace, line.calls)
+    work, _, spent = _needs(trace, rows)
+    for kind, rate in best.items():
+        mine = (work > 0) & (spent >= _LONG_NS) & np.array([kin(trace.name(int(row))) == kind for row in rows], np.bool_)
+        if mine.any() and 2 * spent[mine].sum() > line.when.total - line.python.total:
+            own = float(work[mine].sum() / spent[mine].sum())
+            if _SLOW * own < rate:
+                yield f"Its {kind} reaches {own:.3g} GFLOP/s; others in this recording reach {rate:.3g}."
+                return
+
+
+def _best_rates(trace: Trace) -> dict[str, float]:
+    """Operations a nanosecond of the fastest line, by kind of heavy operator."""
+    found: dict[str, float] = {}
+    for line in trace.derived(program_lines)[:20]:
+        rows = _inside(trace, line.calls)
+        work, _, spent = _needs(trace, rows)
+        for i in np.flatnonzero((work > 0) & (spent >= _LONG_NS)).tolist():
+            kind = kin(trace.name(int(rows[i])))
+            if kind:
+                found[kind] = max(found.get(kind, 0.0), float(work[i] / spent[i]))
+    return found
+
+
+def _same_elsewhere(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """Factorisations, sorts and the like of one shape that several calls of a step make."""
+    events, tree, meaning, steps = trace.events, trace.calls, FACTORISATION | SCANNING, steady_steps(trace)
+    rows = _inside(trace, line.calls)
+    rows = rows[events.are(meaning, rows)]
+    rows = rows[~np.isin(rows, tree.parent[rows])]  # the innermost ones: solve and logdet both factorise
+    every = events.of(meaning)
+    every = every[trace.in_steps(every)]
+    for row in rows[np.argsort(-events.dur[rows], kind="stable")][:1].tolist() if steps else ():
+        first = shapes(trace, row)[:1]
+        alike = every[events.name[every] == events.name[row]]
+        alike = alike[[shapes(trace, one)[:1] == first for one in alike.tolist()]]
+        count, outside = len(alike) / len(trace.steps_found), ~tree.within(alike, line.calls)
+        if first and count > 1 and outside.any():
+            yield (
+                f"{trace.name(row)} of {shape_text(first[0])} runs {_times(count)} a step, at this line and elsewhere: "
+                "of the same tensor once is enough."
+            )
+
+
+_REMARKS_ON: Final[tuple[Callable[[Trace, ProgramLine], Iterator[str]], ...]] = (
+    _python_runs,
+    _growth,
+    _results_read,
+    _same_elsewhere,
+    _repeats,
+    _slower_than_others,
+    _not_trained,
+    _mostly,
+)
