@@ -16,7 +16,6 @@ from torchwhy.analysis.line_remarks import bound_and_rate, operators_of, remarks
 from torchwhy.finding import Finding
 from torchwhy.trace.derived.program_lines import Caller, ProgramLine, program_lines, steady_steps
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.meaning.frames import without_line
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 
@@ -89,7 +88,7 @@ def costly_lines(trace: Trace, findings: Sequence[Finding] = ()) -> tuple[Costly
     for one in findings:
         if one.severity != "info" and one.time_us and one.stretches is not None:
             explained = explained | one.stretches
-    found = []
+    found: list[CostlyLine] = []
     for line, others in _by_function(trace):
         when = line.when.clip(window.start, window.end)
         share = window.share(when)
@@ -104,7 +103,7 @@ def _by_function(trace: Trace) -> list[tuple[ProgramLine, tuple[str, ...]]]:
     """Lines with the others that are counted with them: all of a function that runs often, if none takes most of it."""
     steps, functions = max(steady_steps(trace), 1), dict[str, list[ProgramLine]]()
     for line in trace.derived(program_lines):
-        functions.setdefault(without_line(line.line), []).append(line)
+        functions.setdefault(line.function, []).append(line)
     found: list[tuple[ProgramLine, tuple[str, ...]]] = []
     for lines in functions.values():
         when = reduce(or_, (line.when for line in lines))
@@ -112,7 +111,9 @@ def _by_function(trace: Trace) -> list[tuple[ProgramLine, tuple[str, ...]]]:
         if runs < 2 * steps or lines[0].when.total > _MOST_OF_IT * when.total:
             found += [(line, ()) for line in lines]
             continue
-        calls, backward = (np.sort(np.concatenate([getattr(line, name) for line in lines])) for name in ("calls", "backward"))
+        calls, backward = (
+            np.sort(np.concatenate([getattr(line, name) for line in lines])) for name in ("calls", "backward")
+        )
         python = reduce(or_, (line.python for line in lines))
         whole = replace(lines[0], calls=calls, backward=backward, python=python, when=when)
         found.append((whole, tuple(line.line for line in lines[1:])))

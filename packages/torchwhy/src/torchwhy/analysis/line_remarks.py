@@ -8,21 +8,32 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchwhy.trace.derived.convolutions import convolution_output
 from torchwhy.trace.derived.flops import flops_of, moved_by
 from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
-from torchwhy.trace.derived.program_lines import ProgramLine, program_lines, steady_steps
+from torchwhy.trace.derived.ownership import own_frames
+from torchwhy.trace.derived.program_lines import ProgramLine, steady_steps
 from torchwhy.trace.derived.result_shapes import result_shape
-from torchwhy.trace.derived.shapes import Shape, dtypes, elements, shapes, tensors, values
-from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.arithmetic import CONVOLUTION_BACKWARD, CONVOLVING, FACTORISATION, MEMORY_SPEED, READS_ALL, SCANNING
+from torchwhy.trace.derived.shapes import WIDTH, Shape, dtypes, elements, shapes, tensors, values
+from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.file.columns import Floats, Int32
+from torchwhy.trace.meaning.arithmetic import (
+    CONVOLUTION_BACKWARD,
+    CONVOLVING,
+    FACTORISATION,
+    MEMORY_SPEED,
+    READS_ALL,
+    SCANNING,
+)
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, MOVE, RANDOM, SLICE, UPDATE
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, HEAVY, MOVE, RANDOM, SLICE, UPDATE
 from torchwhy.trace.meaning.programs import kin
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
@@ -43,6 +54,9 @@ _INTENSE: Final = 10.0
 
 _SAMPLE: Final = 20
 """So many calls stand for all that are alike."""
+
+_LOOKED_AT: Final = 500
+"""Groups of alike calls whose sizes are computed, the most time first."""
 
 _LARGE: Final = 10_000
 """Elements; smaller results say nothing."""
@@ -93,25 +107,24 @@ def operators_of(trace: Trace, line: ProgramLine, limit: int = _SHOWN) -> list[t
 
 def bound_and_rate(trace: Trace, line: ProgramLine) -> tuple[str, float | None, float | None]:
     """Return what decides a line's time, and the GFLOP/s and GB/s of its operators whose sizes are known."""
-    events, rows = trace.events, _inside(trace, line.calls)
-    work, moved, spent = _needs(trace, rows)
-    computing = int(spent[work > 0].sum())
-    at_memory_speed = (work == 0) & (moved > 0) & events.are(MEMORY_SPEED, rows)
-    moving = int(spent[at_memory_speed].sum())
-    gflop_s = float(work.sum()) / computing if computing else None
-    gb_s = float(moved[at_memory_speed].sum()) / moving if moving else None
+    events, needs = trace.events, _needs(trace, line)
     whole = int(events.dur[line.calls].sum()) + line.python.total
     if not whole or trace.has_gpu:
-        return "", gflop_s, gb_s
-    short = int(trace.calls.self_time[np.intersect1d(rows, short_operators(trace))].sum())
+        return "", None, None
+    short = trace.derived(short_operators)
+    calling = int(trace.calls.self_time[short[trace.calls.within(short, line.calls)]].sum())
     if line.python.total > _MOSTLY * whole:
         return "python", None, None
-    if short + line.python.total > _MOSTLY * whole:
+    if calling + line.python.total > _MOSTLY * whole:
         return "overhead", None, None
+    spent, heavy = events.dur[needs.rows], needs.work > 0
+    computing, moving = int(spent[heavy].sum()), int(spent[~heavy].sum())
     if computing > _MOSTLY * whole:
-        intense = work.sum() >= _INTENSE * 4 * moved[work > 0].sum()
-        return ("arithmetic" if intense else "memory"), gflop_s, None
-    return ("memory", None, gb_s) if moving > _MOSTLY * whole else ("", None, None)
+        work, moved = float(needs.work.sum()), float(needs.moved[heavy].sum())
+        return (
+            ("arithmetic", work / computing, None) if work >= _INTENSE * moved else ("memory", None, moved / computing)
+        )
+    return ("memory", None, float(needs.moved[~heavy].sum()) / moving) if moving > _MOSTLY * whole else ("", None, None)
 
 
 def remarks_on(trace: Trace, line: ProgramLine) -> tuple[str, ...]:
@@ -129,33 +142,58 @@ def _inside(trace: Trace, calls: Int32) -> Int32:
     return found
 
 
-def _needs(trace: Trace, rows: Int32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Arithmetic operations, elements or bytes moved, and the time of operators; 0 and 0 where sizes don't tell.
+@dataclass(frozen=True)
+class _Needs:
+    """What operators take whose sizes are known; one entry for each of `rows`, ascending.
 
-    Of an operator and one inside of it that computes the same, the outer one counts: nothing is counted twice.
+    Attributes:
+        rows: of heavy arithmetic, and of what runs at the speed of memory.
+        work: arithmetic operations, 0 for the latter.
+        moved: bytes.
+        kind: of heavy arithmetic, such as "matmul".
     """
-    events = trace.events
-    groups = Groups(events.name[rows], events.text_ids("Input Dims", rows), events.text_ids("Concrete Inputs", rows))
-    needed = np.zeros((2, len(groups)))
-    for i, first in enumerate(groups.first.tolist()):
-        needed[:, i] = _needed(trace, int(rows[first]))
-    work, moved = needed[:, groups.which] if len(rows) else np.zeros((2, 0))
-    known = rows[moved > 0]
-    inner = np.zeros(len(rows), np.bool_)
-    parents = trace.calls.parent[known]
-    counted = np.zeros(len(events) + 1, np.bool_)
-    counted[known] = True
-    around = np.append(trace.calls.nearest(counted[:-1]), np.int32(-1))[parents] >= 0
-    inner[np.flatnonzero(moved > 0)[around]] = True
-    work, moved = np.where(inner, 0.0, work), np.where(inner, 0.0, moved)
-    return work, moved, events.dur[rows]
+
+    rows: Int32
+    work: Floats
+    moved: Floats
+    kind: npt.NDArray[np.str_]
+
+
+def _all_needs(trace: Trace) -> _Needs:
+    """What the operators of the window take; of one and another inside it that computes the same, the outer counts."""
+    events, window = trace.events, trace.derived(steady_window)
+    rows = events.of(HEAVY | MEMORY_SPEED)
+    rows = rows[(events.kind[rows] == Kind.OPERATOR) & events.begin_in(rows, window.start, window.end)]
+    heavy = events.are(HEAVY, rows)
+    given = np.where(heavy, events.text_ids("Concrete Inputs", rows), -1)
+    groups = Groups(events.name[rows], events.text_ids("Input Dims", rows), given)
+    needed, kinds = np.zeros((2, len(groups))), np.full(len(groups), "", object)
+    for i in np.argsort(-groups.sum(events.dur[rows]), kind="stable")[:_LOOKED_AT].tolist():
+        first = int(rows[groups.first[i]])
+        needed[:, i], kinds[i] = _needed(trace, first), kin(trace.name(first))
+    work, moved, kind = (of_group[groups.which] for of_group in (*needed, kinds.astype(np.str_)))
+    known = moved > 0
+    counted = np.zeros(len(events), np.bool_)
+    counted[rows[known]] = True
+    around = np.append(trace.calls.nearest(counted), np.int32(-1))[trace.calls.parent[rows]]
+    known &= around < 0
+    return _Needs(rows[known], work[known], moved[known], kind[known])
+
+
+def _needs(trace: Trace, line: ProgramLine) -> _Needs:
+    """Those of the operators that a line calls."""
+    every = trace.derived(_all_needs)
+    mine = trace.calls.within(every.rows, line.calls)
+    return _Needs(every.rows[mine], every.work[mine], every.moved[mine], every.kind[mine])
 
 
 def _needed(trace: Trace, row: int) -> tuple[float, float]:
     name, taken, given = trace.name(row), shapes(trace, row), values(trace, row)
     output = convolution_output(trace, row) if CONVOLVING.names(name) else ()
-    found = flops_of(name, taken, output, values=given)
-    return found if found else (0.0, moved_by(name, tensors(trace, row), given))
+    if found := flops_of(name, taken, output, values=given):
+        typed = [WIDTH[dtype] for dtype in dtypes(trace, row) if dtype]
+        return found[0], found[1] * (typed[0] if typed else 4)
+    return 0.0, moved_by(name, tensors(trace, row), given)
 
 
 def _python_runs(trace: Trace, line: ProgramLine) -> Iterator[str]:
@@ -235,21 +273,31 @@ def _results_read(trace: Trace, line: ProgramLine) -> Iterator[str]:
         if grown >= 4:
             yield f"{name} makes {shape_text(made)}, {grown:,.0f} times as many elements as it reads."
             return
-    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
+    yield from _unread(trace, line, places)
+
+
+def _unread(trace: Trace, line: ProgramLine, places: np.ndarray) -> Iterator[str]:
+    """A function, or a line, that makes its result again and again before any operator reads it."""
+    program, readers = trace.derived(forward_pass), trace.derived(_readers)
+    frames = trace.derived(own_frames)[program.rows] if trace.has_stacks else np.full(len(program.rows), -1)
+    inner = np.isin(frames, np.unique(frames[places])) if trace.has_stacks else np.isin(np.arange(len(frames)), places)
+    places = np.flatnonzero(inner)
+    apart = (np.diff(places) > 1) | (np.diff(frames[places]) != 0)
+    runs = np.split(places, np.flatnonzero(apart) + 1) if len(places) else []
     last = [int(run[-1]) for run in runs]
     made_by = {result_shape(trace, int(program.rows[i])) for i in last[:_SAMPLE]}
-    if len(runs) < 3 or len(made_by) != 1 or elements(made := made_by.pop()) < _LARGE:
+    if len(runs) < 3 or len(made_by) != 1 or elements(made := made_by.pop()) < _LARGE or len(line.backward):
         return
-    reading = readers.get(made, [])
-    inner = set(places.tolist())
-    unread = [not any(i < reader < until and reader not in inner for reader in reading) for i, until in pairwise(last)]
+    outside = [reader for reader in readers.get(made, []) if not inner[reader]]
+    read = any(i < reader < until for i, until in pairwise(last) for reader in outside)
     listed = any(made in one for lists in program.lists for one in lists)
-    if all(unread) and not listed and not len(line.backward):
-        yield f"No operator reads its result, {shape_text(made)}, before it is made again: {len(unread):,} times in a row."
+    if not read and not listed:
+        often = f"{len(last):,} times in a row"
+        yield f"No operator reads its result, {shape_text(made)}, before it is made again, {often}."
 
 
 def _reading(trace: Trace, made: Shape, place: int, again: int, readers: list[int]) -> str:
-    """What becomes of a result made at a place until it is made again; "" where that isn't known or is not remarkable."""
+    """What becomes of a result made at a place until it is made again; "" where that isn't known or says nothing."""
     program = trace.derived(forward_pass)
     until = again if again >= 0 else len(program.rows)
     mine = readers[bisect_right(readers, place) : bisect_right(readers, until - 1)]
@@ -316,29 +364,17 @@ def _mostly(trace: Trace, line: ProgramLine) -> Iterator[str]:
 
 def _slower_than_others(trace: Trace, line: ProgramLine) -> Iterator[str]:
     """A rate far below that of the best calls of the same kind in the trace."""
-    best = trace.derived(_best_rates)
-    rows = _inside(trace, line.calls)
-    work, _, spent = _needs(trace, rows)
-    for kind, rate in best.items():
-        mine = (work > 0) & (spent >= _LONG_NS) & np.array([kin(trace.name(int(row))) == kind for row in rows], np.bool_)
-        if mine.any() and 2 * spent[mine].sum() > line.when.total - line.python.total:
-            own = float(work[mine].sum() / spent[mine].sum())
-            if _SLOW * own < rate:
-                yield f"Its {kind} reaches {own:.3g} GFLOP/s; others in this recording reach {rate:.3g}."
-                return
-
-
-def _best_rates(trace: Trace) -> dict[str, float]:
-    """Operations a nanosecond of the fastest line, by kind of heavy operator."""
-    found: dict[str, float] = {}
-    for line in trace.derived(program_lines)[:20]:
-        rows = _inside(trace, line.calls)
-        work, _, spent = _needs(trace, rows)
-        for i in np.flatnonzero((work > 0) & (spent >= _LONG_NS)).tolist():
-            kind = kin(trace.name(int(rows[i])))
-            if kind:
-                found[kind] = max(found.get(kind, 0.0), float(work[i] / spent[i]))
-    return found
+    mine, every = _needs(trace, line), trace.derived(_all_needs)
+    spent, all_spent = trace.events.dur[mine.rows], trace.events.dur[every.rows]
+    for kind in np.unique(mine.kind[mine.work > 0]).tolist():
+        here = (mine.work > 0) & (spent >= _LONG_NS) & (mine.kind == kind)
+        there = (every.work > 0) & (all_spent >= _LONG_NS) & (every.kind == kind)
+        if 2 * spent[here].sum() > trace.events.dur[line.calls].sum() > 0:
+            own, best = float(mine.work[here].sum() / spent[here].sum()), float((every.work / all_spent)[there].max())
+            if _SLOW * own < best:
+                yield (
+                    f"Its {kind} reaches {own:.3g} GFLOP/s; the fastest call of its kind in this recording {best:.3g}."
+                )
 
 
 def _same_elsewhere(trace: Trace, line: ProgramLine) -> Iterator[str]:
@@ -346,7 +382,9 @@ def _same_elsewhere(trace: Trace, line: ProgramLine) -> Iterator[str]:
     events, tree, meaning, steps = trace.events, trace.calls, FACTORISATION | SCANNING, steady_steps(trace)
     rows = _inside(trace, line.calls)
     rows = rows[events.are(meaning, rows)]
-    rows = rows[~np.isin(rows, tree.parent[rows])]  # the innermost ones: solve and logdet both factorise
+    inside = np.zeros(len(events), np.int64)
+    inside[rows] = 1
+    rows = rows[tree.sums(inside)[rows] == 1]  # the innermost ones: solve and logdet both factorise
     every = events.of(meaning)
     every = every[trace.in_steps(every)]
     for row in rows[np.argsort(-events.dur[rows], kind="stable")][:1].tolist() if steps else ():

@@ -96,22 +96,29 @@ def _line_text(line: CostlyLine, steps: int) -> str:
     """A line of the program with what is known of it, as a paragraph."""
     place = f"{line.line}: {line.source}" if line.source else line.line
     place += f" (and {counted(len(line.others), 'other line', 'other lines')} there)" if line.others else ""
-    runs = f" {line.runs / steps:,.3g} times a step" if steps and line.runs >= 2 * steps else ""
+    runs = f", run {line.runs / steps:,.3g} times a step" if steps and line.runs >= 2 * steps else ""
     caller = f": {line.caller_source}" if line.caller_source else ""
-    called = f", run{runs} by {line.caller}{caller}" if line.caller else ""
+    called = f"{runs}, as in {line.caller}{caller}" if line.caller else runs
     parts = [f"{duration(line.backward_us)} of it in the backward pass"] if line.backward_us else []
     parts += [f"{duration(line.python_us)} in Python"] if 10 * line.python_us >= line.time_us else []
     spent = f"{duration(line.time_us)}{f' ({enumeration(parts)})' if parts else ''}"
-    calls = enumeration([_operator_text(one, steps) for one in line.operators])
+    differ = any(one.shapes for one in line.operators)
+    calls = enumeration([_operator_text(one, steps, differ=differ) for one in line.operators])
     sentences = [f"{place}{called}.", f"{spent}{f': {calls}' if calls else ''}."]
     if line.bound:
-        rate = f": {_figure(line.gflop_s)} GFLOP/s" if line.gflop_s else f": {_figure(line.gb_s)} GB/s" if line.gb_s else ""
+        rate = (
+            f": {_figure(line.gflop_s)} GFLOP/s"
+            if line.gflop_s
+            else f": {_figure(line.gb_s)} GB/s"
+            if line.gb_s
+            else ""
+        )
         sentences.append(f"{_BOUNDS[line.bound]}{rate}.")
     return " ".join([*sentences, *line.remarks])
 
 
-def _operator_text(one: LineOperator, steps: int) -> str:
-    sizes = " x ".join(f"({', '.join(map(str, shape))})" for shape in one.shapes[:3])
+def _operator_text(one: LineOperator, steps: int, *, differ: bool) -> str:
+    sizes = " x ".join(f"({', '.join(map(str, shape))})" for shape in one.shapes[:3]) or "other sizes" * differ
     every = one.calls / steps if steps else 0.0
     count = f"{every:,.3g} {one.name} a step" if every >= 1 else f"{one.calls:,} {one.name}"
     return f"{count}{f' of {sizes}' if sizes else ''}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.forward_pass import backward_of, work_of
@@ -16,6 +17,7 @@ from torchwhy.trace.derived.stack_samples import LEAST, sampled_stack, stack_sam
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.frames import code_of, line_of, own_frame, without_line
+from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import BACKWARD
 from torchwhy.trace.model.intervals import Intervals
 
@@ -55,6 +57,7 @@ class ProgramLine:
     Attributes:
         line: as "train.py(34): step"; of a function where it begins if the line in it isn't known.
         source: what stands there; "" where it isn't known.
+        function: that it stands in, as the profiler names it.
         callers: lines of the program around it, innermost first.
         calls: outermost operators that it calls outside of the backward pass, by start.
         backward: nodes of the backward pass that belong to these.
@@ -65,6 +68,7 @@ class ProgramLine:
 
     line: str
     source: str
+    function: str
     callers: tuple[Caller, ...]
     calls: Int32
     backward: Int32
@@ -80,7 +84,7 @@ def steady_steps(trace: Trace) -> int:
 def program_lines(trace: Trace) -> tuple[ProgramLine, ...]:
     """Find them, the most time first; `trace.derived(program_lines)` does it once. () where no line is known."""
     events, samples = trace.events, trace.derived(stack_samples)
-    source = {line_of(line): text for line, text in samples.lines.items()}
+    source = samples.lines
     calls: dict[str, list[Int32]] = defaultdict(list)
     around: dict[str, tuple[str, ...]] = {}
     for mine in sorted(_alike(trace), key=lambda one: -int(events.dur[one].sum()))[:_MOST]:
@@ -96,8 +100,9 @@ def program_lines(trace: Trace) -> tuple[ProgramLine, ...]:
         backward = backward_of(trace, rows) if len(rows) else rows
         when = work_of(trace, np.concatenate((rows, backward)))
         when = when if trace.has_gpu else when | between
-        chain = _callers(trace, rows, around.get(line) or callers, source)
-        found.append(ProgramLine(line, source.get(line, ""), chain, rows, backward, between, when))
+        function = _function_of(trace, rows[:1]) or _bare(line)
+        chain = _callers(trace, rows, _sampled_callers(trace, line, around.get(line) or callers), source)
+        found.append(ProgramLine(line, source.get(line, ""), function, chain, rows, backward, between, when))
     return tuple(sorted(found, key=lambda one: (-one.when.total, one.line)))
 
 
@@ -113,7 +118,7 @@ def _alike(trace: Trace) -> list[Int32]:
     rows = rows[events.covered(rows, trace.derived(otherwise_engaged)) == 0]
     rows = rows[~events.are(BACKWARD, rows) | ~np.isin(rows, trace.derived(autograd).backward)]
     frames = trace.derived(own_frames)[rows] if trace.has_stacks else np.full(len(rows), -1)
-    function = np.where(frames >= 0, events.name[frames], -1)
+    function = np.where(frames >= 0, trace.derived(_functions)[events.name[frames]], -1)
     alike = _numbers(function, events.name[rows], events.text_ids("Input Dims", rows))
     keys = (  # by their turn among their like in a call of the function; by shapes, operator, function alone
         _numbers(alike, _turns(_numbers(alike, frames, trace.step_of(rows)))),
@@ -133,7 +138,32 @@ def _alike(trace: Trace) -> list[Int32]:
     return found
 
 
-def _numbers(*keys: Int64) -> Int64:
+def _functions(trace: Trace) -> Int32:
+    """For each name in the file the name of its function.
+
+    One that ran when recording began has no line; where the file has one function of that name, it is that.
+    """
+    events = trace.events
+    found = np.arange(len(events.texts), dtype=np.int32)
+    known: dict[str, list[int]] = defaultdict(list)
+    for name in np.unique(events.name[events.rows(Kind.PYTHON)]).tolist():
+        if code_of(events.texts[name]):
+            known[without_line(events.texts[name])].append(name)
+    for unknown, names in known.items():
+        lines = [name for name in names if events.texts[name] != unknown]
+        if len(lines) == 1:
+            found[names] = lines[0]
+    return found
+
+
+def _function_of(trace: Trace, rows: Int32) -> str:
+    """The function of the program that makes a call, as the profiler names it; "" where that wasn't recorded."""
+    frames = trace.derived(own_frames)[rows] if trace.has_stacks else rows[:0]
+    names = [int(trace.derived(_functions)[trace.events.name[frame]]) for frame in frames.tolist() if frame >= 0]
+    return trace.events.texts[names[0]] if names else ""
+
+
+def _numbers(*keys: npt.NDArray[np.integer[Any]]) -> Int64:
     """A number for each row, the same where all keys are."""
     found = np.zeros(len(keys[0]), np.int64)
     for key in keys:
@@ -159,13 +189,39 @@ def _place(trace: Trace, rows: Int32) -> tuple[str, tuple[str, ...]]:
     recorded = trace.stack(int(rows[np.argmax(trace.events.dur[rows])]))
     sampled = sampled_stack(trace, rows, least=_SURE)
     line = own_frame(recorded)
-    if sampled and (not line or without_line(line) == without_line(line_of(sampled[0]))):
-        return line_of(sampled[0]), _own_lines(sampled)[1:]
-    return line, _own_lines(recorded)[1:]
+    if sampled and (not line or _bare(line) == _bare(sampled[0])):
+        return sampled[0], _own_lines(sampled)[1:]
+    return line, tuple(map(line_of, _own_lines(recorded)[1:]))
 
 
 def _own_lines(stack: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    return tuple(line_of(frame) for frame in stack if code_of(frame) == "program")
+    """The program's own frames; those of samples know their line in a script, too."""
+    return tuple(frame for frame in stack if code_of(frame) == "program")
+
+
+def _sampled_callers(trace: Trace, line: str, lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines around one, with the numbers that most samples show which go the same way; as they are without any."""
+    samples, way = trace.derived(stack_samples), tuple(map(_bare, lines))
+    alone = list(map(_bare, trace.derived(_defined))).count(_bare(line)) < 2
+    chains: Counter[tuple[str, ...]] = Counter()
+    for stack, count in zip(*np.unique(samples.which, return_counts=True), strict=True):
+        own = _own_lines(samples.stacks[int(stack)])
+        here = bool(own) and (own[0] == line or (alone and _bare(own[0]) == _bare(line)))
+        if here and tuple(map(_bare, own[1:])) == way:
+            chains[own[1:]] += int(count)
+    return chains.most_common(1)[0][0] if chains else lines
+
+
+def _bare(frame: str) -> str:
+    """A frame without the number of its line."""
+    return line_of(without_line(frame))
+
+
+def _defined(trace: Trace) -> tuple[str, ...]:
+    """The functions of the program that ran, by the lines where they begin."""
+    names = np.unique(trace.events.name[trace.events.rows(Kind.PYTHON)]).tolist()
+    texts = [trace.events.texts[name] for name in names]
+    return tuple(text for text in texts if code_of(text) and without_line(text) != text)
 
 
 def _callers(trace: Trace, rows: Int32, lines: tuple[str, ...], source: dict[str, str]) -> tuple[Caller, ...]:
@@ -199,5 +255,5 @@ def _python(trace: Trace) -> dict[str, tuple[Intervals, tuple[str, ...]]]:
         if line and count >= LEAST:
             longest = max((i for i in seen if samples.own[i] == line), key=lambda i: seen[i])
             when = samples.when(own == line) & between
-            found[line_of(line)] = (when, _own_lines(samples.stacks[longest])[1:])
+            found[line] = (when, _own_lines(samples.stacks[longest])[1:])
     return found

@@ -10,7 +10,14 @@ from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.convolutions import convolution_output
 from torchwhy.trace.derived.forward_pass import product_shape
 from torchwhy.trace.derived.shapes import Shape, elements, shapes, values
-from torchwhy.trace.meaning.arithmetic import AFTER_CONVOLUTION, CONVOLVING, ELEMENTWISE, ROWWISE, TABLE_LOOKUP, UPSAMPLING
+from torchwhy.trace.meaning.arithmetic import (
+    AFTER_CONVOLUTION,
+    CONVOLVING,
+    ELEMENTWISE,
+    ROWWISE,
+    TABLE_LOOKUP,
+    UPSAMPLING,
+)
 from torchwhy.trace.meaning.operators import EXPAND, RESHAPE, SAME_SHAPE
 from torchwhy.trace.model.events import parse_list
 
