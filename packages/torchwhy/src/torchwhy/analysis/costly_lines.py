@@ -33,6 +33,10 @@ _EXPLAINED: Final = 0.5
 """Of a line's time; a line of which findings name so much is left to them."""
 
 
+_GENERAL: Final = ("cpu-hotspot", "between-steps-gap", "step-tail", "elementwise-chain", "dispatch-flood")
+"""Rules that say where time goes rather than why."""
+
+
 class LineOperator(msgspec.Struct, frozen=True):
     """Calls of one operator with the same shapes that a line makes in the window; `time_us`: on the host."""
 
@@ -86,7 +90,7 @@ def costly_lines(trace: Trace, findings: Sequence[Finding] = ()) -> tuple[Costly
     """
     window, explained = trace.derived(steady_window), Intervals.union([], [])
     for one in findings:
-        if one.severity != "info" and one.time_us and one.stretches is not None:
+        if one.severity != "info" and one.time_us and one.stretches is not None and one.slug not in _GENERAL:
             explained = explained | one.stretches
     found: list[CostlyLine] = []
     for line, others in _by_function(trace):
@@ -150,4 +154,5 @@ def _caller(line: ProgramLine) -> Caller:
     for inner, outer in pairwise(line.callers):
         if outer.calls and inner.calls >= 2 * outer.calls:
             return inner
-    return line.callers[0] if line.callers else Caller("", "", 0)
+    innermost = next(iter(line.callers), Caller("", "", 0))
+    return innermost if innermost.calls != 1 else Caller("", "", 1)  # of a main function there is nothing to say

@@ -19,6 +19,7 @@ from torchwhy.trace.derived.convolutions import convolution_output
 from torchwhy.trace.derived.flops import flops_of, moved_by
 from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
 from torchwhy.trace.derived.ownership import own_frames
+from torchwhy.trace.derived.processor_time import BUSY, waited_share
 from torchwhy.trace.derived.program_lines import ProgramLine, steady_steps
 from torchwhy.trace.derived.result_shapes import result_shape
 from torchwhy.trace.derived.shapes import WIDTH, Shape, dtypes, elements, shapes, tensors, values
@@ -27,6 +28,7 @@ from torchwhy.trace.file.columns import Floats, Int32
 from torchwhy.trace.meaning.arithmetic import (
     CONVOLUTION_BACKWARD,
     CONVOLVING,
+    ELEMENTWISE,
     FACTORISATION,
     MEMORY_SPEED,
     READS_ALL,
@@ -39,7 +41,7 @@ from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import Groups
 from torchwhy.trace.tables.short_operators import short_operators
-from torchwhy.wording import percent
+from torchwhy.wording import duration, enumeration, percent
 
 __all__ = ["bound_and_rate", "operators_of", "remarks_on", "shape_text"]
 
@@ -63,6 +65,17 @@ _LARGE: Final = 10_000
 
 _OFTEN: Final = 4
 """Calls with the same shapes in a step."""
+
+_SHRINKS: Final = 8.0
+"""So many times as many elements as a result has what is made of it says something."""
+
+_PASSES: Final = 5
+"""Elementwise operators over one shape in each run of a line."""
+
+_MANY: Final = 100
+"""Calls in a step."""
+
+_SHORT_US: Final = 20.0
 
 _SLOW: Final = 4.0
 """So many times as many operations a second reaches the best call of a kind."""
@@ -300,16 +313,21 @@ def _reading(trace: Trace, made: Shape, place: int, again: int, readers: list[in
     """What becomes of a result made at a place until it is made again; "" where that isn't known or says nothing."""
     program = trace.derived(forward_pass)
     until = again if again >= 0 else len(program.rows)
-    mine = readers[bisect_right(readers, place) : bisect_right(readers, until - 1)]
+    mine = readers[bisect_right(readers, place) : bisect_right(readers, until - 1)][:_SAMPLE]
     if not mine:
         return ""
     rows = program.rows[np.array(mine)]
     if trace.events.are(SLICE, rows).all():
         kept = sum(_kept(trace, int(row), made) for row in rows.tolist())
         return f"of which only slices are read: 1 element in {1 / kept:,.0f}" if 0 < kept <= 0.5 else ""
+    names = sorted({trace.name(int(row)) for row in rows.tolist()})
+    read = f"which only {enumeration(names)} {'read' if len(names) > 1 else 'reads'}"
     if trace.events.are(READS_ALL, rows).all():
-        names = sorted({trace.name(int(row)) for row in rows.tolist()})
-        return f"which only {' and '.join(names)} {'read' if len(names) > 1 else 'reads'}"
+        return read
+    results = [result_shape(trace, int(row)) for row in rows.tolist()]
+    largest = max(results, key=elements)
+    if all(results) and elements(made) >= _SHRINKS * elements(largest):
+        return f"{read}, to make {shape_text(largest)}: {elements(made) / elements(largest):,.0f} times fewer elements"
     return ""
 
 
@@ -325,6 +343,34 @@ def _kept(trace: Trace, row: int, shape: Shape) -> float:
         start, end, step = (number or 0 for number in numbers[1:4])
         return len(range(*slice(start, min(end, length), step).indices(length))) / length
     return 1.0
+
+
+def _passes(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """Many elementwise operators over tensors of one shape."""
+    events, steps = trace.events, steady_steps(trace)
+    rows = line.calls[events.are(ELEMENTWISE, line.calls)]
+    if not steps or 2 * events.dur[rows].sum() < events.dur[line.calls].sum():
+        return
+    groups = Groups(events.text_ids("Input Dims", rows))
+    largest = Counter[Shape]()
+    for i, first in enumerate(groups.first.tolist()):
+        taken = shapes(trace, int(rows[first]))
+        largest[max(taken, key=elements, default=())] += int(groups.count[i])
+    (shape, count), *_ = (*largest.most_common(1), ((), 0))
+    runs = max(line.callers[0].calls if line.callers else 0, steps)
+    if elements(shape) >= _LARGE and count >= _PASSES * runs:
+        yield (
+            f"{_times(count / steps).removesuffix(' times')} elementwise operators a step pass over tensors of "
+            f"{shape_text(shape)}, each of which is read and written in full."
+        )
+
+
+def _many_calls(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """Operators that are many and short."""
+    events, steps = trace.events, steady_steps(trace)
+    usual = float(np.median(events.dur[line.calls])) / 1000 if len(line.calls) else 0.0
+    if steps and len(line.calls) >= _MANY * steps and usual < _SHORT_US:
+        yield f"It makes {len(line.calls) / steps:,.0f} calls a step of {duration(usual)} each (median)."
 
 
 def _not_trained(trace: Trace, line: ProgramLine) -> Iterator[str]:
@@ -364,6 +410,8 @@ def _mostly(trace: Trace, line: ProgramLine) -> Iterator[str]:
 
 def _slower_than_others(trace: Trace, line: ProgramLine) -> Iterator[str]:
     """A rate far below that of the best calls of the same kind in the trace."""
+    if trace.derived(waited_share) >= BUSY:  # some calls wait for a processor, others don't
+        return
     mine, every = _needs(trace, line), trace.derived(_all_needs)
     spent, all_spent = trace.events.dur[mine.rows], trace.events.dur[every.rows]
     for kind in np.unique(mine.kind[mine.work > 0]).tolist():
@@ -404,6 +452,8 @@ _REMARKS_ON: Final[tuple[Callable[[Trace, ProgramLine], Iterator[str]], ...]] = 
     _growth,
     _results_read,
     _same_elsewhere,
+    _many_calls,
+    _passes,
     _repeats,
     _slower_than_others,
     _not_trained,

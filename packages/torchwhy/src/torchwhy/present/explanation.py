@@ -37,6 +37,9 @@ _SLIVER: Final = 0.001
 _MATTERS: Final = 0.3
 """From this share of the window in which the device computes, what it computes belongs to the short view."""
 
+_LINES_BELOW: Final = 2
+"""Lines of the program below findings."""
+
 _DIFFERENT: Final = 0.1
 """Two shares of idle time differ so much that both are reported."""
 
@@ -130,7 +133,8 @@ def _asks_for_change(report: TraceReport) -> bool:
 
 
 def _lines(report: TraceReport) -> tuple[Facts, ...]:
-    return costly_lines_block(report.lines, report.window.duration_us, report.breakdown.steps)
+    shown = report.lines[:_LINES_BELOW] if _asks_for_change(report) else report.lines
+    return costly_lines_block(shown, report.window.duration_us, report.breakdown.steps)
 
 
 def _nothing(report: TraceReport) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.convolutions import convolution_output
-from torchwhy.trace.derived.forward_pass import product_shape
+from torchwhy.trace.derived.forward_pass import forward_pass, product_shape
 from torchwhy.trace.derived.shapes import Shape, elements, shapes, values
 from torchwhy.trace.meaning.arithmetic import (
     AFTER_CONVOLUTION,
@@ -18,7 +18,7 @@ from torchwhy.trace.meaning.arithmetic import (
     TABLE_LOOKUP,
     UPSAMPLING,
 )
-from torchwhy.trace.meaning.operators import EXPAND, RESHAPE, SAME_SHAPE
+from torchwhy.trace.meaning.operators import EXPAND, READS_ROWS, RESHAPE, SAME_SHAPE
 from torchwhy.trace.model.events import parse_list
 
 if TYPE_CHECKING:
@@ -71,7 +71,17 @@ def result_shape(trace: Trace, row: int) -> Shape:
     if reshapes and size.count(-1) < 2:
         rest = elements(tuple(n for n in size if n >= 0))
         return tuple(elements(taken[0]) // rest if n < 0 and rest else n for n in size)
-    return _of_gradient(trace, row)
+    return _of_gradient(trace, row) or _rows_chosen(trace, row, taken)
+
+
+def _rows_chosen(trace: Trace, row: int, taken: list[Shape]) -> Shape:
+    """What indexing chooses, by the next operator, where that reads rows as wide."""
+    program = trace.derived(forward_pass)
+    if not trace.events.are(READS_ROWS, [row])[0]:
+        return ()
+    following = [program.shapes[i + 1] for i in np.flatnonzero(program.rows[:-1] == row).tolist()]
+    read = following[0][0] if following and following[0] else ()
+    return read if len(read) > 1 and read[1:] == taken[0][1:] else ()
 
 
 def _numbers(text: str) -> list[int]:
