@@ -337,12 +337,13 @@ def _kept(trace: Trace, row: int, shape: Shape) -> float:
     if not numbers or numbers[0] is None:
         return 1.0
     length = shape[numbers[0] % len(shape)]
-    if trace.name(row).endswith("select"):
+    if len(numbers) == 2:  # select
         return 1 / length
-    if len(numbers) >= 4 and None not in numbers[1:4] and numbers[3]:
-        start, end, step = (number or 0 for number in numbers[1:4])
-        return len(range(*slice(start, min(end, length), step).indices(length))) / length
-    return 1.0
+    if None in numbers[1:4]:
+        return 1.0
+    start, end, step = (*(number or 0 for number in numbers[1:4]), 1)[:3]
+    taken = end if len(numbers) == 3 else len(range(*slice(start, min(end, length), step).indices(length)))  # narrow
+    return taken / length
 
 
 def _passes(trace: Trace, line: ProgramLine) -> Iterator[str]:
