@@ -22,7 +22,7 @@ from torchwhy.trace.derived.ownership import own_frames
 from torchwhy.trace.derived.processor_time import BUSY, waited_share
 from torchwhy.trace.derived.program_lines import ProgramLine, steady_steps
 from torchwhy.trace.derived.result_shapes import result_shape
-from torchwhy.trace.derived.shapes import WIDTH, Shape, dtypes, elements, shapes, tensors, values
+from torchwhy.trace.derived.shapes import WIDTH, Shape, dtypes, elements, shapes, tensor_lists, tensors, values
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Floats, Int32
 from torchwhy.trace.meaning.arithmetic import (
@@ -228,7 +228,7 @@ def _growth(trace: Trace, line: ProgramLine) -> Iterator[str]:
         if len(distinct) < 3 or 4 * events.dur[mine].sum() < events.dur[rows].sum():
             continue
         first = {int(text): int(row) for text, row in zip(texts[::-1].tolist(), mine[::-1].tolist(), strict=True)}
-        size = np.array([max(map(elements, shapes(trace, first[int(text)])), default=0) for text in distinct])
+        size = np.array([max(map(elements, _taken(trace, first[int(text)])), default=0) for text in distinct])
         sizes = size[which.reshape(-1)]
         if (np.diff(sizes) >= 0).all() and sizes[-1] >= _GROWS * sizes[0] > 0:
             yield (
@@ -236,6 +236,11 @@ def _growth(trace: Trace, line: ProgramLine) -> Iterator[str]:
                 f"call, {sizes[-1]:,} in the last."
             )
             return
+
+
+def _taken(trace: Trace, row: int) -> list[Shape]:
+    """The shapes of an operator's tensors, those in lists of tensors too."""
+    return [*shapes(trace, row), *(shape for one in tensor_lists(trace, row) for shape in one)]
 
 
 def _repeats(trace: Trace, line: ProgramLine) -> Iterator[str]:

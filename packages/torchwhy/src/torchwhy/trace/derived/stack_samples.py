@@ -89,7 +89,8 @@ def stack_samples(trace: Trace) -> StackSamples:
 def sampled_stack(trace: Trace, rows: Int32, *, least: float = 0.5) -> tuple[str, ...]:
     """The stack in which the program's thread is mostly seen at some calls, from its innermost own line outwards.
 
-    Between the operators before and after a call its thread is in the line that makes it, mostly.
+    Samples taken in the calls tell, where there are enough; else those between the operators before and after each:
+    there its thread is in the line that makes it, mostly.
 
     Args:
         trace: where the rows are from.
@@ -99,6 +100,8 @@ def sampled_stack(trace: Trace, rows: Int32, *, least: float = 0.5) -> tuple[str
     samples, events = trace.derived(stack_samples), trace.events
     if not len(samples.times) or not len(rows):
         return ()
+    if inside := _most(samples, events.times_of(rows), least):
+        return inside
     begins, ends = trace.derived(_main_calls)
     before = np.searchsorted(ends, events.ts[rows], "right") - 1
     after = np.searchsorted(begins, events.end[rows], "left")
