@@ -190,7 +190,8 @@ def _block(block: Block, place: int) -> Iterator[Piece]:
                 yield Piece(label + quoted(block.text), rank, "sentence")
         case Facts():
             for name, value in block.rows:
-                yield Piece(f"{quoted(name, _LONGEST_NAME)}: {_cell(value)}", rank, "fact")
+                said = quoted(value) if len(value) > 2 * _LONGEST_NAME else _cell(value)
+                yield Piece(f"{quoted(name, _LONGEST_NAME)}: {said}", rank, "fact")
         case Code():
             for line in (*([block.title] if block.title else []), *block.lines):
                 yield Piece(f"  {quoted(line)}", rank, "line")
