@@ -187,10 +187,15 @@ REMARKS = {
         lambda: program((12, MM, 4000, BIG), (14, MM, 200, BIG), backward={1: 200}),
         lambda: program((12, MM, 4000, BIG), (14, MM, 200, BIG), backward={0: 200}),
     ),
-    "_mostly": (
-        "Copies .* take 100% of its operators' time",
-        lambda: program((12, "aten::copy_", 4000, BIG)),
-        lambda: program((12, MM, 4000, BIG)),
+    "_inner": (
+        "Its backward pass takes 5 times as long as its calls",
+        lambda: program((12, MM, 900, BIG), backward={0: 4500}),
+        lambda: program((12, MM, 900, BIG), backward={0: 1800}),
+    ),
+    "_wide": (
+        "It computes in float64",
+        lambda: program((12, MM, 900, BIG, {"Input_type": ["double", "double"]})),
+        lambda: program((12, MM, 900, BIG, {"Input_type": ["float", "float"]})),
     ),
 }
 """For each kind of remark its words, a program that gets it, and one that comes near and doesn't."""

@@ -22,7 +22,8 @@ from torchwhy.trace.derived.ownership import own_frames
 from torchwhy.trace.derived.processor_time import BUSY, waited_share
 from torchwhy.trace.derived.program_lines import ProgramLine, steady_steps
 from torchwhy.trace.derived.result_shapes import result_shape
-from torchwhy.trace.derived.shapes import WIDTH, Shape, dtypes, elements, shapes, tensor_lists, tensors, values
+from torchwhy.trace.derived.shapes import WIDTH, Shape, dtypes, elements, growth, shapes, tensors, values
+from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Floats, Int32
 from torchwhy.trace.meaning.arithmetic import (
@@ -34,8 +35,9 @@ from torchwhy.trace.meaning.arithmetic import (
     READS_ALL,
     SCANNING,
 )
+from torchwhy.trace.meaning.frames import code_of, line_of, short_frame
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, HEAVY, MOVE, RANDOM, SLICE, UPDATE
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, HEAVY, RANDOM, SLICE, UPDATE
 from torchwhy.trace.meaning.programs import kin
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
@@ -66,6 +68,9 @@ _LARGE: Final = 10_000
 _OFTEN: Final = 4
 """Calls with the same shapes in a step."""
 
+_BACKWARD: Final = 4.0
+"""So many times as long as its calls takes the backward pass of a line that is worth a remark."""
+
 _SHRINKS: Final = 8.0
 """So many times as many elements as a result has what is made of it says something."""
 
@@ -82,9 +87,6 @@ _SLOW: Final = 4.0
 
 _LONG_NS: Final = 100_000
 """Shorter calls tell nothing about rates."""
-
-_GROWS: Final = 1.1
-"""So many times as large is an input in the last step as in the first, at least."""
 
 
 def shape_text(shape: Shape) -> str:
@@ -211,11 +213,20 @@ def _needed(trace: Trace, row: int) -> tuple[float, float]:
 
 def _python_runs(trace: Trace, line: ProgramLine) -> Iterator[str]:
     whole = line.when.total
-    if whole and line.python.total > _MOSTLY * whole:
-        yield (
-            f"No operator runs for {percent(line.python.total / whole)} of its time: Python does, or what it calls "
-            "outside of PyTorch."
-        )
+    if not whole or line.python.total <= _MOSTLY * whole:
+        return
+    samples = trace.derived(stack_samples)
+    inner = Counter(
+        samples.stacks[i][0]
+        for i in samples.inside(line.python).tolist()
+        if line_of(samples.own[i]) == line_of(line.line)
+    )
+    (frame, count), *_ = (*inner.most_common(1), ("", 0))
+    below = f", mostly in {short_frame(frame)}" if 2 * count > inner.total() and not code_of(frame) else ""
+    yield (
+        f"No operator runs for {percent(line.python.total / whole)} of its time: Python does, or what it calls outside "
+        f"of PyTorch{below}."
+    )
 
 
 def _growth(trace: Trace, line: ProgramLine) -> Iterator[str]:
@@ -223,24 +234,12 @@ def _growth(trace: Trace, line: ProgramLine) -> Iterator[str]:
     events, rows = trace.events, line.calls
     for name in np.unique(events.name[rows]).tolist():
         mine = rows[events.name[rows] == name]
-        texts = events.text_ids("Input Dims", mine)
-        distinct, which = np.unique(texts, return_inverse=True)
-        if len(distinct) < 3 or 4 * events.dur[mine].sum() < events.dur[rows].sum():
-            continue
-        first = {int(text): int(row) for text, row in zip(texts[::-1].tolist(), mine[::-1].tolist(), strict=True)}
-        size = np.array([max(map(elements, _taken(trace, first[int(text)])), default=0) for text in distinct])
-        sizes = size[which.reshape(-1)]
-        if (np.diff(sizes) >= 0).all() and sizes[-1] >= _GROWS * sizes[0] > 0:
+        if 4 * events.dur[mine].sum() >= events.dur[rows].sum() and (grown := growth(trace, mine)):
             yield (
-                f"The input of {events.texts[name]} grows all the time: {sizes[0]:,} elements in the first recorded "
-                f"call, {sizes[-1]:,} in the last."
+                f"The input of {events.texts[name]} grows all the time: {grown[0]:,} elements in the first recorded "
+                f"call, {grown[1]:,} in the last."
             )
             return
-
-
-def _taken(trace: Trace, row: int) -> list[Shape]:
-    """The shapes of an operator's tensors, those in lists of tensors too."""
-    return [*shapes(trace, row), *(shape for one in tensor_lists(trace, row) for shape in one)]
 
 
 def _repeats(trace: Trace, line: ProgramLine) -> Iterator[str]:
@@ -401,16 +400,32 @@ def _not_trained(trace: Trace, line: ProgramLine) -> Iterator[str]:
         yield "Its weight gets no gradient: it is constant, and the convolution computes with all of it."
 
 
-def _mostly(trace: Trace, line: ProgramLine) -> Iterator[str]:
-    """Copies inside of what is called, and types of double width."""
-    rows = _inside(trace, line.calls)
+def _inner(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """An operator that the program doesn't call itself and that takes most of the time, or a long backward pass."""
+    events = trace.events
+    called, backward = int(events.dur[line.calls].sum()), int(events.dur[line.backward].sum())
+    behind = called > 0 and backward > _BACKWARD * called
+    rows = _inside(trace, line.backward if behind else line.calls)
     own = trace.calls.self_time[rows]
-    copies = int(own[trace.events.are(MOVE, rows)].sum())
-    if own.sum() and copies > _MOSTLY * own.sum():
-        yield f"Copies (aten::copy_) take {percent(copies / own.sum())} of its operators' time."
-    types = Counter(text for row in line.calls[:50].tolist() for text in set(dtypes(trace, row)) if text)
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    if not len(rows) or not own.sum():
+        return
+    spent = np.bincount(which.reshape(-1), own.astype(np.float64))
+    best, part = int(names[spent.argmax()]), float(spent.max() / own.sum())
+    name = events.texts[best]
+    if behind:
+        most = f", {percent(part)} of it in {name}" if part > _MOSTLY else ""
+        yield f"Its backward pass takes {backward / called:,.0f} times as long as its calls{most}."
+    elif part > _MOSTLY and best not in events.name[line.calls] and not HEAVY.names(name):
+        yield f"Within what it calls {name} takes {percent(part)}."
+
+
+def _wide(trace: Trace, line: ProgramLine) -> Iterator[str]:
+    """Types of double width."""
+    looked_at = line.calls[:_SAMPLE].tolist()
+    types = Counter(text for row in looked_at for text in set(dtypes(trace, row)) if text)
     for wide in ("float64", "complex128", "complex64"):
-        if types[wide] > len(line.calls[:50]) / 2:
+        if types[wide] > len(looked_at) / 2:
             yield f"It computes in {wide}."
 
 
@@ -462,6 +477,7 @@ _REMARKS_ON: Final[tuple[Callable[[Trace, ProgramLine], Iterator[str]], ...]] = 
     _passes,
     _repeats,
     _slower_than_others,
+    _inner,
     _not_trained,
-    _mostly,
+    _wide,
 )
