@@ -2,13 +2,17 @@
 
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.present.documents import shown
 from tests.traces import Story, a_finding, samples
 from torchwhy.analysis import line_remarks
 from torchwhy.analysis.costly_lines import LEAST, MOST, costly_lines
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import Diagnosis
 from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.program_lines import _turns, program_lines
 from torchwhy.trace.derived.stack_samples import stack_samples
@@ -18,29 +22,31 @@ EVERY = 20
 """Microseconds between samples."""
 
 
-def program(*calls, steps=4, backward=(), loops=1):
+def program(*calls, steps=4, backward=(), loops=1, frames=True):
     """Steps that run `forward` of train.py `loops` times, whose lines make calls: (line, name, us, dims, more).
 
     `backward` has the time of the backward pass of a call, by its place. Samples of the stack show each line; a call
     without a name is Python.
     """
     story, seen = Story(gpu=None), {}
-    main = ["train.py(90): main | loss = model(x)", "train.py(99): <module> | main()"]
+    main = ["train.py(90): main |loss = model(x)", "train.py(99): <module> |main()"]
     length = loops * (sum(us for _, _, us, *_ in calls) + 4) + sum(dict(backward).values()) + 4
     length += -length % EVERY
-    story.frame("train.py(99): <module>", 0, steps * length)
-    story.frame("train.py(80): main", 1, steps * length - 2)
+    if frames:
+        story.frame("train.py(99): <module>", 0, steps * length)
+        story.frame("train.py(80): main", 1, steps * length - 2)
     for number, at in enumerate(story.steps(steps, length)):
         now = at
         for run in range(loops):
-            story.frame("train.py(7): forward", now + 1, sum(us for _, _, us, *_ in calls) + 2)
+            if frames:
+                story.frame("train.py(7): forward", now + 1, sum(us for _, _, us, *_ in calls) + 2)
             now += 2
             for k, (line, name, us, dims, *more) in enumerate(calls):
                 if name:
                     sequence = 1000 * number + 100 * run + k
                     story.op(name, now, us, Input_Dims=dims, Sequence_number=sequence, **(more[0] if more else {}))
                 for moment in range(-(-now // EVERY), -(-(now + us) // EVERY)):
-                    seen[moment] = [f"train.py({line}): forward | line_{line}()", *main]
+                    seen[moment] = [f"train.py({line}): forward |line_{line}()", *main]
                 now += us
             now += 2
         for k, us in dict(backward).items():
@@ -60,8 +66,8 @@ def only(trace, findings=()):
 
 def test_a_line_has_its_source_its_caller_its_calls_and_its_backward_pass():
     line = only(program((12, MM, 1000, SQUARE), backward={0: 3000}))
-    assert (line.line, line.source) == ("train.py(12): forward", " line_12()")
-    assert (line.caller, line.caller_source) == ("train.py(90): main", " loss = model(x)")
+    assert (line.line, line.source) == ("train.py(12): forward", "line_12()")
+    assert (line.caller, line.caller_source) == ("train.py(90): main", "loss = model(x)")
     assert (line.operators[0].calls, line.operators[0].shapes) == (4, ((500, 500), (500, 500)))
     assert line.time_us == 16_000
     assert line.backward_us == 12_000
@@ -78,6 +84,24 @@ def test_calls_with_the_same_shapes_at_two_lines_of_a_function_stay_apart():
         ("train.py(12): forward", 16_000, 0),
         ("train.py(13): forward", 14_000, 6_000),
     ]
+
+
+def test_samples_alone_tell_lines_too():
+    found = costly_lines(program((12, MM, 4000, SQUARE), (13, MM, 2000, SQUARE), backward={1: 1500}, frames=False))
+    assert [(line.line, line.time_us, line.backward_us) for line in found] == [
+        ("train.py(12): forward", 16_000, 0),
+        ("train.py(13): forward", 14_000, 6_000),
+    ]
+    assert found[0].caller == "train.py(90): main"
+
+
+def test_the_report_shows_lines_above_nothing_found_and_below_findings():
+    trace = program((12, MM, 4000, SQUARE))
+    told = shown(describe(trace, Diagnosis((), {}, asked=("B1",))), "text")
+    assert told.index("train.py(12): forward: line_12()") < told.index("1 rule looked")
+    finding = replace(a_finding(trace.window, severity="high", time_us=1.0), slug="cpu-hotspot", code="B22")
+    told = shown(describe(trace, Diagnosis((finding,), {}, asked=("B1",))), "text")
+    assert told.index("Found") < told.index("Where in the program")
 
 
 def test_python_between_operators_counts_for_its_line():
