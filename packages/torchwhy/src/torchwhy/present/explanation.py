@@ -135,7 +135,7 @@ def _asks_for_change(report: TraceReport) -> bool:
 def _lines(report: TraceReport) -> tuple[Facts, ...]:
     shown = report.lines[:_LINES_BELOW] if _asks_for_change(report) else report.lines
     on_gpu = report.breakdown.of == "gpu"
-    return costly_lines_block(shown, report.window.duration_us, report.breakdown.steps, on_gpu=on_gpu)
+    return costly_lines_block(shown, report.breakdown.steps, on_gpu=on_gpu)
 
 
 def _nothing(report: TraceReport) -> str:

@@ -79,21 +79,20 @@ _BOUNDS: Final = {
 }
 
 
-def costly_lines_block(
-    lines: tuple[CostlyLine, ...], window_us: float, steps: int, *, on_gpu: bool = False
-) -> tuple[Facts, ...]:
+def costly_lines_block(lines: tuple[CostlyLine, ...], steps: int, *, on_gpu: bool = False) -> tuple[Facts, ...]:
     """Return where in the program the time passes that no finding explains; nothing where no line is known.
 
     Args:
         lines: the most time first.
-        window_us: of which they take their shares.
         steps: of the window.
         on_gpu: whether their time is that of the GPU's work.
     """
     rows = tuple((percent(line.share), _line_text(line, steps)) for line in lines)
+    if not rows:
+        return ()
     what = "the GPU's work" if on_gpu else "operators"
-    title = f"Where in the program (of {duration(window_us)}; {what} with the backward pass)"
-    return (Facts(rows, title),) if rows else ()
+    whole = duration(lines[0].time_us / lines[0].share)
+    return (Facts(rows, f"Where in the program (of {whole}; {what} with the backward pass)"),)
 
 
 def _line_text(line: CostlyLine, steps: int) -> str:
