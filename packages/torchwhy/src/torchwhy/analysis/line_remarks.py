@@ -222,7 +222,10 @@ def _python_runs(trace: Trace, line: ProgramLine) -> Iterator[str]:
         if line_of(samples.own[i]) == line_of(line.line)
     )
     (frame, count), *_ = (*inner.most_common(1), ("", 0))
-    below = f", mostly in {short_frame(frame)}" if 2 * count > inner.total() and not code_of(frame) else ""
+    part = percent(count / max(inner.total(), 1))
+    below = (
+        f", {part} of the samples in {short_frame(frame)}" if 2 * count > inner.total() and not code_of(frame) else ""
+    )
     yield (
         f"No operator runs for {percent(line.python.total / whole)} of its time: Python does, or what it calls outside "
         f"of PyTorch{below}."
