@@ -285,8 +285,8 @@ def _results_read(trace: Trace, line: ProgramLine) -> Iterator[str]:
         if elements(made) < _LARGE or not mine or not taken:
             continue
         name, reading = trace.name(int(rows[0])), readers.get(made, [])
-        told = {_reading(trace, made, i, until, reading) for i, until in zip(mine, [*mine[1:], -1], strict=True)}
-        if len(told) == 1 and (sentence := told.pop()):
+        readings = {_reading(trace, made, i, until, reading) for i, until in zip(mine, [*mine[1:], -1], strict=True)}
+        if len(readings) == 1 and (sentence := readings.pop()):
             yield f"{name} makes {shape_text(made)}, {sentence}."
             return
         grown = elements(made) / max(sum(map(elements, taken)), 1)
