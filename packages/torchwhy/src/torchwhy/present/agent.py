@@ -189,6 +189,8 @@ def _block(block: Block, place: int) -> Iterator[Piece]:
                 label = f"{quoted(block.label)}: " if block.label else ""
                 yield Piece(label + quoted(block.text), rank, "sentence")
         case Facts():
+            if block.title:
+                yield Piece(quoted(block.title, _LONGEST_NAME), rank, "heading")
             for name, value in block.rows:
                 said = quoted(value) if len(value) > 2 * _LONGEST_NAME else _cell(value)
                 yield Piece(f"{quoted(name, _LONGEST_NAME)}: {said}", rank, "fact")

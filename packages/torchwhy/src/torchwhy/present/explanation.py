@@ -37,9 +37,6 @@ _SLIVER: Final = 0.001
 _MATTERS: Final = 0.3
 """From this share of the window in which the device computes, what it computes belongs to the short view."""
 
-_LINES_BELOW: Final = 2
-"""Lines of the program below findings."""
-
 _DIFFERENT: Final = 0.1
 """Two shares of idle time differ so much that both are reported."""
 
@@ -133,9 +130,14 @@ def _asks_for_change(report: TraceReport) -> bool:
 
 
 def _lines(report: TraceReport) -> tuple[Facts, ...]:
-    shown = report.lines[:_LINES_BELOW] if _asks_for_change(report) else report.lines
-    on_gpu = report.breakdown.of == "gpu"
-    return costly_lines_block(shown, report.breakdown.steps, on_gpu=on_gpu)
+    """Where in the program time passes; below findings the short view has room for the first line."""
+    steps, on_gpu = report.breakdown.steps, report.breakdown.of == "gpu"
+    if not _asks_for_change(report):
+        return costly_lines_block(report.lines, steps, on_gpu=on_gpu)
+    return (
+        *costly_lines_block(report.lines[:1], steps, "short", on_gpu=on_gpu),
+        *costly_lines_block(report.lines, steps, "full", on_gpu=on_gpu),
+    )
 
 
 def _nothing(report: TraceReport) -> str:

@@ -79,12 +79,15 @@ _BOUNDS: Final = {
 }
 
 
-def costly_lines_block(lines: tuple[CostlyLine, ...], steps: int, *, on_gpu: bool = False) -> tuple[Facts, ...]:
+def costly_lines_block(
+    lines: tuple[CostlyLine, ...], steps: int, when: When = "always", *, on_gpu: bool = False
+) -> tuple[Facts, ...]:
     """Return where in the program the time passes that no finding explains; nothing where no line is known.
 
     Args:
         lines: the most time first.
         steps: of the window.
+        when: in which view.
         on_gpu: whether their time is that of the GPU's work.
     """
     rows = tuple((percent(line.share), _line_text(line, steps)) for line in lines)
@@ -92,7 +95,7 @@ def costly_lines_block(lines: tuple[CostlyLine, ...], steps: int, *, on_gpu: boo
         return ()
     what = "the GPU's work" if on_gpu else "operators"
     whole = duration(lines[0].time_us / lines[0].share)
-    return (Facts(rows, f"Where in the program (of {whole}; {what} with the backward pass)"),)
+    return (Facts(rows, f"Where in the program (of {whole}; {what} with the backward pass)", when),)
 
 
 def _line_text(line: CostlyLine, steps: int) -> str:
