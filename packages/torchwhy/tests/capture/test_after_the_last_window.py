@@ -48,3 +48,11 @@ def test_only_the_end_of_a_step_is_watched_after_the_last_window(profile_program
     run = ran.json("run.json")
     assert run["steps_seen"] >= 18
     assert run["overhead"]["baseline_n"] >= 9
+
+
+def test_a_step_that_the_program_ends_in_counts_once_its_optimizer_has_stepped(profile_program, tmp_path):
+    loop = TRAIN.replace("range(20)", "range(8)")
+    (tmp_path / "program.py").write_text(PROGRAM.format(loop=loop))
+    run = profile_program("--active", "3", program=tmp_path / "program.py").json("run.json")
+    assert (run["steps_seen"], run["steps_recorded"]) == (8, 3)
+    assert not any("steps" in problem for problem in run["problems"])

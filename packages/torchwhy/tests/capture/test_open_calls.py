@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from torchwhy.capture.open_calls import inside_pytorch
+from torchwhy.capture.open_calls import inside_pytorch, inside_transform
 
 LABELS = """
 import sys
@@ -69,6 +69,22 @@ def test_a_plain_call_is_not_inside(look, seen):
     torch.func.grad(lambda x: look(x).sum())(X)
     checkpoint(look, X, use_reentrant=False)
     assert seen == [False] * 4
+
+
+def test_transforms_are_known():
+    seen = []
+
+    def look(x):
+        seen.append(inside_transform())
+        return (x * x).sum()
+
+    look(X)
+    torch.func.grad(look)(X)
+    torch.func.vmap(look)(torch.ones(2, 3))
+    torch.func.hessian(look)(X)
+    assert seen[:3] == [False, True, True]
+    assert all(seen[3:])
+    assert not inside_transform()
 
 
 def test_optimizers_hooks_are_not_inside(seen):

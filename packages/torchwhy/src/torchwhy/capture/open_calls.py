@@ -10,9 +10,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import sys
 from typing import Any, Final
 
-__all__ = ["detach_labels", "inside_pytorch"]
+__all__ = ["detach_labels", "inside_pytorch", "inside_transform"]
 
 DEEPEST: Final = 4096  # frames of C that are looked at; a stack that is deeper counts as inside PyTorch
 
@@ -41,6 +42,17 @@ def inside_pytorch() -> bool:
     frames = (ctypes.c_void_p * DEEPEST)()
     depth = library.backtrace(frames, DEEPEST)
     return depth == DEEPEST or any(_is_pytorchs(address) for address in frames[:depth] if address)
+
+
+def inside_transform() -> bool:
+    """Whether a function runs that `torch.func` transforms, such as by `vmap` or `grad`.
+
+    A recording that begins there holds nothing: each operator of the transform gives the thread back the recording that
+    it began in.
+    """
+    torch = sys.modules.get("torch")
+    peek = getattr(getattr(getattr(torch, "_C", None), "_functorch", None), "peek_interpreter_stack", None)
+    return peek is not None and peek() is not None
 
 
 @functools.cache

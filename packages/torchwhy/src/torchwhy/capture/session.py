@@ -175,6 +175,11 @@ class Session:
             self._count_calls()
             self.clock.begin()
 
+    def count_last_step(self) -> None:
+        """The step that was open when the program ended was whole: where the next would have begun, none did."""
+        if self.clock is not None and os.getpid() == self.process:
+            self.clock.step += 1
+
     def only_time(self) -> None:
         """Nothing more is recorded; steps may end elsewhere in the program's loop from now on."""
         if self.clock is not None:
@@ -215,7 +220,7 @@ class Session:
     def order_windows(self) -> None:
         """Put the window with most events first."""
         if self.recorder is not None:
-            self.recorder.windows.sort(key=lambda window: window.size, reverse=True)
+            self.recorder.windows = _largest_first(self.recorder.windows)
 
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
@@ -273,7 +278,7 @@ class Session:
             return self.recorder.windows, False
         if self.beginning is not None and not self.gave_up:
             try:
-                return self.beginning.salvage(), True
+                return _largest_first(self.beginning.salvage()), True
             except TROUBLE as error:
                 self.notes.append(f"the beginning of the run could not be written: {error}")
         return [], False
@@ -384,6 +389,11 @@ class Session:
             folder = claim_temporary(path.name)
             self.notes.append(f"cannot write {path}: {error.strerror or error}; everything went to {folder.final}")
             return folder
+
+
+def _largest_first(windows: list[Window]) -> list[Window]:
+    """Those with most events first: the first one is read first."""
+    return sorted(windows, key=lambda window: window.size, reverse=True)
 
 
 def _is_ours(path: Path) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from torchwhy.capture.main_thread import bytes_of_all_arenas, heap_bytes, whenever
-from torchwhy.capture.open_calls import inside_pytorch
+from torchwhy.capture.open_calls import inside_pytorch, inside_transform
 from torchwhy.capture.options import Options, can_record_all_threads
 from torchwhy.capture.processor_time import waited_ns
 from torchwhy.capture.session import MOST, Session
@@ -237,8 +237,9 @@ class WholeRun:
         """End the window that is open, and record on in another when that may be."""
         with self._ending:
             # Not inside a call that is being recorded: it must not outlive its recording while the next one runs. When
-            # a backward pass returns, PyTorch gives the thread back the recording that it began in.
-            if self._over or not (self._of_threads or not inside_pytorch()):
+            # a backward pass or an operator of a transform returns, PyTorch gives the thread back the recording that it
+            # began in.
+            if self._over or not (self._of_threads or not (inside_pytorch() or inside_transform())):
                 return
             if self._records():
                 self._stop()

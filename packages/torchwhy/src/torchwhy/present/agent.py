@@ -189,8 +189,11 @@ def _block(block: Block, place: int) -> Iterator[Piece]:
                 label = f"{quoted(block.label)}: " if block.label else ""
                 yield Piece(label + quoted(block.text), rank, "sentence")
         case Facts():
+            if block.title:
+                yield Piece(quoted(block.title, _LONGEST_NAME), rank, "heading")
             for name, value in block.rows:
-                yield Piece(f"{quoted(name, _LONGEST_NAME)}: {_cell(value)}", rank, "fact")
+                said = quoted(value) if len(value) > 2 * _LONGEST_NAME else _cell(value)
+                yield Piece(f"{quoted(name, _LONGEST_NAME)}: {said}", rank, "fact")
         case Code():
             for line in (*([block.title] if block.title else []), *block.lines):
                 yield Piece(f"  {quoted(line)}", rank, "line")

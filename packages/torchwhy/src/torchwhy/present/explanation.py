@@ -11,7 +11,7 @@ from torchwhy.analysis.names import Group, PartName, VerdictKind
 from torchwhy.analysis.recording import DeviceTimes, TraceFile, WindowTimes
 from torchwhy.analysis.verdict import Verdict
 from torchwhy.present import document as blocks
-from torchwhy.present.document import Bar, Bars, Caveat, Document, Findings, Look, Table, Text
+from torchwhy.present.document import Bar, Bars, Caveat, Document, Facts, Findings, Look, Table, Text
 from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
 from torchwhy.present.hotspots import (
     by_kind,
@@ -20,6 +20,7 @@ from torchwhy.present.hotspots import (
     communication_table,
     compilation_table,
     computing_table,
+    costly_lines_block,
     critical_path_table,
     memory_lines,
     module_table,
@@ -66,6 +67,7 @@ def explanation(report: TraceReport) -> Document:
         _nothing(report),
         "Findings, the most time at stake first" + (", what happens once last" if once else ""),
     )
+    asks, lines = _asks_for_change(report), _lines(report)
     return Document(
         trace.name,
         (
@@ -79,7 +81,9 @@ def explanation(report: TraceReport) -> Document:
             ),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
+            *(() if asks else lines),
             findings,
+            *(lines if asks else ()),
             *_computing(report),
             *communication_table(report.communication, report.window.duration_us),
             *call_tree_table(report.call_tree or (), report.window.duration_us),
@@ -99,6 +103,7 @@ def explanation(report: TraceReport) -> Document:
 def short_explanation(report: TraceReport) -> Document:
     """Return the report in short: verdict, where the time went, labels, memory, and each finding with its fix."""
     items = tuple(finding_item(finding, report.window.start_us, brief=True) for finding in report.findings)
+    asks, lines = _asks_for_change(report), _lines(report)
     return Document(
         "",
         (
@@ -106,7 +111,9 @@ def short_explanation(report: TraceReport) -> Document:
             bars(report.breakdown, report.gpu),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
+            *(() if asks else lines),
             Findings(items, _nothing(report), brief=True),
+            *(lines if asks else ()),
         ),
         report,
         command="profile",
@@ -116,9 +123,23 @@ def short_explanation(report: TraceReport) -> Document:
 
 def _computing(report: TraceReport) -> tuple[Table, ...]:
     """What computes, where that is the limit and no finding says more."""
-    asks_for_change = any(finding.severity != "info" for finding in report.findings)
-    wanted = report.verdict.kind == VerdictKind.COMPUTE and not asks_for_change
+    wanted = report.verdict.kind == VerdictKind.COMPUTE and not _asks_for_change(report) and not report.lines
     return computing_table(report.operators, on_gpu=report.breakdown.of == "gpu") if wanted else ()
+
+
+def _asks_for_change(report: TraceReport) -> bool:
+    return any(finding.severity != "info" for finding in report.findings)
+
+
+def _lines(report: TraceReport) -> tuple[Facts, ...]:
+    """Where in the program time passes; below findings the short view has room for the first line."""
+    steps, on_gpu = report.breakdown.steps, report.breakdown.of == "gpu"
+    if not _asks_for_change(report):
+        return costly_lines_block(report.lines, steps, on_gpu=on_gpu)
+    return (
+        *costly_lines_block(report.lines[:1], steps, "short", on_gpu=on_gpu),
+        *costly_lines_block(report.lines, steps, "full", on_gpu=on_gpu),
+    )
 
 
 def _nothing(report: TraceReport) -> str:

@@ -8,13 +8,14 @@ from typing import Final
 
 from torchwhy.analysis.call_tree import TreeCall
 from torchwhy.analysis.compiler_log import CompilerLog
+from torchwhy.analysis.costly_lines import CostlyLine, LineOperator
 from torchwhy.analysis.critical_path import PathPart
 from torchwhy.analysis.exchanges import ExchangeTimes
 from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
-from torchwhy.present.document import Cell, Column, File, Name, Row, Table, Text, When, rows_of
+from torchwhy.present.document import Cell, Column, Facts, File, Name, Row, Table, Text, When, rows_of
 from torchwhy.trace.meaning.frames import line_of
-from torchwhy.wording import counted, duration, percent, size_text
+from torchwhy.wording import counted, duration, enumeration, percent, size_text
 
 __all__ = [
     "by_kind",
@@ -23,6 +24,7 @@ __all__ = [
     "communication_table",
     "compilation_table",
     "computing_table",
+    "costly_lines_block",
     "critical_path_table",
     "memory_lines",
     "module_table",
@@ -71,6 +73,65 @@ def computing_table(operators: tuple[OperatorTime, ...], *, on_gpu: bool) -> tup
     what = "of the GPU's work" if on_gpu else "of operators' time"
     columns = (Column("operator"), *_number(what, "time", "calls"), *_at(operators))
     return (Table(columns, rows_of(cells), "What computes", noun=("operator", "operators")),) if cells else ()
+
+
+_BOUNDS: Final = {
+    "arithmetic": "Arithmetic decides",
+    "memory": "Memory decides",
+    "overhead": "Short calls and the Python between them decide",
+    "python": "Python decides",
+}
+
+
+def costly_lines_block(
+    lines: tuple[CostlyLine, ...], steps: int, when: When = "always", *, on_gpu: bool = False
+) -> tuple[Facts, ...]:
+    """Return where in the program the time passes that no finding explains; nothing where no line is known.
+
+    Args:
+        lines: the most time first.
+        steps: of the window.
+        when: in which view.
+        on_gpu: whether their time is that of the GPU's work.
+    """
+    rows = tuple((percent(line.share), _line_text(line, steps)) for line in lines)
+    if not rows:
+        return ()
+    what = "the GPU's work" if on_gpu else "operators"
+    whole = duration(lines[0].time_us / lines[0].share)
+    return (Facts(rows, f"Where in the program (of {whole}; {what} with the backward pass)", when),)
+
+
+def _line_text(line: CostlyLine, steps: int) -> str:
+    """A line of the program with what is known of it, as a paragraph."""
+    place = f"{line.line}: {line.source}" if line.source else line.line
+    place += f" (and {counted(len(line.others), 'other line', 'other lines')} there)" if line.others else ""
+    runs = f", run {line.runs / steps:,.3g} times a step" if steps and line.runs >= 2 * steps else ""
+    caller = f": {line.caller_source}" if line.caller_source else ""
+    called = f"{runs}, as in {line.caller}{caller}" if line.caller else runs
+    parts = [f"{duration(line.backward_us)} of it in the backward pass"] if line.backward_us else []
+    parts += [f"{duration(line.python_us)} in Python"] if 10 * line.python_us >= line.time_us else []
+    spent = f"{duration(line.time_us)}{f' ({enumeration(parts)})' if parts else ''}"
+    differ = any(one.shapes for one in line.operators)
+    calls = enumeration([_operator_text(one, steps, differ=differ) for one in line.operators])
+    sentences = [f"{place}{called}.", f"{spent}{f': {calls}' if calls else ''}."]
+    if line.bound:
+        rate = (
+            f": {_figure(line.gflop_s)} GFLOP/s"
+            if line.gflop_s
+            else f": {_figure(line.gb_s)} GB/s"
+            if line.gb_s
+            else ""
+        )
+        sentences.append(f"{_BOUNDS[line.bound]}{rate}.")
+    return " ".join([*sentences, *line.remarks])
+
+
+def _operator_text(one: LineOperator, steps: int, *, differ: bool) -> str:
+    sizes = " x ".join(f"({', '.join(map(str, shape))})" for shape in one.shapes[:3]) or "other sizes" * differ
+    every = one.calls / steps if steps else 0.0
+    count = f"{every:,.3g} {one.name} a step" if every >= 1 else f"{one.calls:,} {one.name}"
+    return f"{count}{f' of {sizes}' if sizes else ''}"
 
 
 def by_kind(kinds: KindTimes, when: When = "always", *, with_shapes: bool = False) -> tuple[Table, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from torchwhy.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
 from torchwhy.analysis.call_tree import TreeCall, call_tree
 from torchwhy.analysis.compiler_log import CompilerLog, compiler_log
+from torchwhy.analysis.costly_lines import CostlyLine, costly_lines
 from torchwhy.analysis.critical_path import PathPart, critical_parts
 from torchwhy.analysis.exchanges import ExchangeTimes, exchange_times
 from torchwhy.analysis.hotspots import (
@@ -132,8 +133,9 @@ class TraceReport(msgspec.Struct, frozen=True):
 
     Attributes:
         kinds: of device work, with what they reach of the device's peaks.
-        operators: those that take the most time; labels: the program's own; memory: the peak of each device;
-            communication: that of the window.
+        operators: those that take the most time; lines: those of the program in which most of the time passes that no
+            finding explains; labels: the program's own; memory: the peak of each device; communication: that of the
+            window.
         ran: the rules that looked.
         modules, critical_path, call_tree: None unless they were asked for.
         compiler: what the compiler's log says; None without one.
@@ -155,6 +157,7 @@ class TraceReport(msgspec.Struct, frozen=True):
     muted: tuple[MutedRule, ...]
     failed: tuple[FailedRule, ...]
     ran: tuple[str, ...]
+    lines: tuple[CostlyLine, ...] = ()
     modules: tuple[ModuleTime, ...] | None = None
     critical_path: tuple[PathPart, ...] | None = None
     call_tree: tuple[TreeCall, ...] | None = None
@@ -189,6 +192,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
         failed_rules(diagnosis.failed),
         tuple(code for code in diagnosis.asked if code not in diagnosis.muted and code not in diagnosis.failed),
+        costly_lines(trace, diagnosis.findings),
         module_times(trace) if thorough else None,
         critical_parts(trace) if thorough else None,
         call_tree(trace) if thorough else None,

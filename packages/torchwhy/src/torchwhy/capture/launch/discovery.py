@@ -89,6 +89,11 @@ class StepFinder:
             self._loop = self._arrive(Source.OPTIMIZER, key)
             self._pending = True
 
+    @property
+    def is_over(self) -> bool:
+        """Whether steps end with an optimizer's and it has stepped in the one that is open."""
+        return self._pending and self.source is Source.OPTIMIZER
+
     def data(self, key: int) -> None:
         """A DataLoader is about to be asked for a batch; `key` identifies the data set."""
         self._batches = True

@@ -74,6 +74,11 @@ class StepWatch:
                 lambda: ignored() or threading.get_ident() in loading or torch.compiler.is_compiling(),
             )
 
+    @property
+    def step_is_over(self) -> bool:
+        """Whether the optimizer has stepped in the step that is open."""
+        return self._finder.is_over
+
     def only_time(self, step: Callable[[], None]) -> None:
         """Call `step` once in each further step, and slow the program down no more than that takes.
 

@@ -156,6 +156,8 @@ class _Launched:
 
     def _closed(self, ending: Ending) -> Capture | None:
         self._whole.end()
+        if self._watch is not None and self._watch.step_is_over:
+            self._session.count_last_step()
         for undo in self._undo:
             undo()
         if not self._torch:

@@ -8,14 +8,12 @@ from typing import Final
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.evidence import evidence
+from torchwhy.rules.needless import needless
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass, needless_work
+from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass
 from torchwhy.trace.derived.shapes import values
-from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.arithmetic import ELEMENTWISE, ERROR_FUNCTION, HYPERBOLIC_TANGENT, MULTIPLY, POWER
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
 
 __all__ = ["gelu_by_hand"]
 
@@ -42,7 +40,7 @@ def gelu_by_hand(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterat
 
     Known problems: another function of the tangent of a cube looks like it.
     """
-    program, window = trace.derived(forward_pass), trace.derived(steady_window)
+    program = trace.derived(forward_pass)
     found: set[int] = set()
     approximate = False
     for i in np.flatnonzero(trace.events.are(HYPERBOLIC_TANGENT | ERROR_FUNCTION, program.rows)).tolist():
@@ -51,21 +49,15 @@ def gelu_by_hand(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterat
         if len(rows) >= least and multiplied and (not tangent or any(_cubes(trace, row) for row in rows)):
             found.update(rows)
             approximate |= tangent
-    when, needless = needless_work(trace, dict.fromkeys(found, SPARED))
-    part = window.share(when)
-    if not found or part < share:
-        return
     call = 'F.gelu(x, approximate="tanh")' if approximate else "F.gelu(x)"
-    yield Finding(
-        title=f"A GELU is computed by an operator for each of its steps: {percent(part)} of the time",
+    yield from needless(
+        trace,
+        dict.fromkeys(found, SPARED),
+        share,
+        "A GELU is computed by an operator for each of its steps",
         confidence="high",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(found), np.int32)),
         cause="Each step reads and writes the whole tensor; F.gelu takes one pass over it.",
         fix=f"{call} computes the same formula in one operator.",
-        linked=False,
     )
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
+from torchwhy.rules.needless import needless
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import (
     ForwardPass,
     backward_of,
     differentiated,
     forward_pass,
-    needless_work,
     work_of,
 )
 from torchwhy.trace.derived.shapes import Shape, elements, values
@@ -121,7 +121,7 @@ def augmented_before_shrinking(trace: Trace, *, share: float = 0.05, times: floa
 
     Known problems: what isn't linear, such as clamping, gives slightly other pixels in the other order.
     """
-    program, window = trace.derived(forward_pass), trace.derived(steady_window)
+    program = trace.derived(forward_pass)
     parts: dict[int, float] = {}
     for i in np.flatnonzero(trace.events.are(UPSAMPLING | POOLED_TO_SIZE, program.rows)).tolist():
         images = (*program.shapes[i], ())[0]
@@ -131,21 +131,14 @@ def augmented_before_shrinking(trace: Trace, *, share: float = 0.05, times: floa
         before = program.rows[_at_full_size(trace, program, i, images)]
         if len(before) > 1 and not differentiated(trace, before).any():
             parts |= dict.fromkeys(before.tolist(), 1 - kept / elements(images[2:]))
-    when, needless = needless_work(trace, parts)
-    part = window.share(when)
-    if not parts or part < share:
-        return
-    yield Finding(
-        title=f"Images are changed pixel by pixel before they are shrunk: {percent(part)} of the time",
-        confidence="medium",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(parts), np.int32)),
-        cause=f"Elementwise operators work on all pixels right before {percent(max(parts.values()))} of them are "
-        "dropped.",
+    yield from needless(
+        trace,
+        parts,
+        share,
+        "Images are changed pixel by pixel before they are shrunk",
+        cause="Elementwise operators work on all pixels right before "
+        f"{percent(max(parts.values(), default=0.0))} of them are dropped.",
         fix="Shrink first (F.interpolate), then augment and normalise.",
-        linked=False,
     )
 
 

@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.evidence import evidence
+from torchwhy.rules.needless import needless
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass, needless_work
+from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass
 from torchwhy.trace.derived.shapes import Shape, dtypes, values
-from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.arithmetic import (
     ATTENTION_CALL,
     COMPLEX_FOURIER,
@@ -26,7 +25,6 @@ from torchwhy.trace.meaning.kinds import Meaning
 from torchwhy.trace.meaning.operators import EXPAND, MAGNITUDE, READS_ROWS, REAL_PART, REPEAT, RESHAPE
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
 
 __all__ = [
     "complex_transform",
@@ -77,7 +75,7 @@ def complex_transform(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Known problems: what addresses the bins of negative frequencies must be rewritten: there are n // 2 + 1 bins.
     """
-    program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
+    program, events = trace.derived(forward_pass), trace.events
     forward = [
         i
         for i in np.flatnonzero(events.are(COMPLEX_FOURIER, program.rows)).tolist()
@@ -91,22 +89,15 @@ def complex_transform(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         forward = [i for i in forward if _read_by(trace, program, i, MAGNITUDE)]
         halves = [k for i in forward for k in (i + 1, i + 2) if _read_by(trace, program, k - 1, MAGNITUDE, 1)]
     parts = {int(program.rows[i]): OF_FORWARD for i in forward} | {int(program.rows[i]): OF_INVERSE for i in halves}
-    when, needless = needless_work(trace, parts)
-    part = window.share(when)
-    if not forward or part < share:
-        return
-    yield Finding(
-        title=f"Real signals go through complex Fourier transforms: {percent(part)} of the time",
-        confidence="medium",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(parts), np.int32)),
+    yield from needless(
+        trace,
+        parts if forward else {},
+        share,
+        "Real signals go through complex Fourier transforms",
         cause="The input is real"
         + (", and of the inverse the real part is taken" if real else ", and of the spectrum the magnitude is taken")
         + ": half of the spectrum repeats the other half.",
         fix="torch.fft.rfft, and torch.fft.irfft(spectrum, n=length) for the way back.",
-        linked=False,
     )
 
 
@@ -140,7 +131,7 @@ def repeated_heads(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Known problems: tensors are known by their shapes. Without a fused kernel for groups `enable_gqa` copies as well.
     """
-    program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
+    program, events = trace.derived(forward_pass), trace.events
     found: set[int] = set()
     for i in np.flatnonzero(events.are(ATTENTION_CALL, program.rows)).tolist():
         if len(program.shapes[i]) < 3 or any(len(shape) != 4 for shape in program.shapes[i][:3]):
@@ -149,22 +140,16 @@ def repeated_heads(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         for k in range(max(i - BEFORE, 0), i):
             if _repeats_heads(trace, program, k, kept):
                 found.add(int(program.rows[k]))
-    when, needless = needless_work(trace, dict.fromkeys(found, 1.0))
-    part = window.share(when)
-    if not found or part < share:
-        return
-    yield Finding(
-        title=f"Keys and values are copied for each group of heads: {percent(part)} of the time",
+    yield from needless(
+        trace,
+        dict.fromkeys(found, 1.0),
+        share,
+        "Keys and values are copied for each group of heads",
         confidence="high",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(found), np.int32)),
         cause="Attention has fewer heads of keys and values than of queries, and each is copied for every head of the "
         "queries that reads it.",
         fix="F.scaled_dot_product_attention(q, k, v, enable_gqa=True), where a fused kernel takes it; for one new word "
         "at a time q.view(batch, key_heads, group, size), which needs no copies.",
-        linked=False,
     )
 
 
@@ -195,7 +180,7 @@ def summed_rows(trace: Trace, *, share: float = 0.05, rows: int = 8) -> Iterator
 
     Known problems: weighted sums need `per_sample_weights`, for `mode="sum"` alone; empty places need `padding_idx`.
     """
-    program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
+    program, events = trace.derived(forward_pass), trace.events
     parts: dict[int, float] = {}
     for i in np.flatnonzero(events.are(TABLE_LOOKUP, program.rows)).tolist():
         if i + 1 >= len(program.rows) or not events.are(SUM_OR_MEAN, program.rows[i + 1 : i + 2])[0]:
@@ -208,20 +193,14 @@ def summed_rows(trace: Trace, *, share: float = 0.05, rows: int = 8) -> Iterator
         over = len(index) == 2 and axes in ([1], [-2]) and program.shapes[i + 1][:1] == [(*index, table[1])]
         if over and index[1] >= rows:
             parts |= {int(program.rows[i]): OF_LOOKUP, int(program.rows[i + 1]): 1.0}
-    when, needless = needless_work(trace, parts)
-    part = window.share(when)
-    if not parts or part < share:
-        return
-    yield Finding(
-        title=f"The rows of an embedding are written out to be summed: {percent(part)} of the time",
+    yield from needless(
+        trace,
+        parts,
+        share,
+        "The rows of an embedding are written out to be summed",
         confidence="high",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(parts), np.int32)),
         cause="All looked-up rows are written, and read again for their sum.",
         fix='nn.EmbeddingBag(words, size, mode="mean" or "sum"): it adds rows up as it reads them.',
-        linked=False,
     )
 
 
@@ -239,7 +218,7 @@ def gathered_columns(trace: Trace, *, share: float = 0.1, least: int = 64) -> It
 
     Known problems: a matrix that was transposed without a copy has its columns together; strides aren't read.
     """
-    program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
+    program, events = trace.derived(forward_pass), trace.events
     found = []
     for i in np.flatnonzero(events.are(READS_ROWS, program.rows)).tolist():
         if i + 1 >= len(program.rows) or not program.shapes[i] or len(program.shapes[i][0]) != 2:
@@ -248,20 +227,13 @@ def gathered_columns(trace: Trace, *, share: float = 0.1, least: int = 64) -> It
         read = program.shapes[i + 1][0] if program.shapes[i + 1] else ()
         if min(rows, columns) >= least and len(read) == 2 and read[0] == rows and read[1] < columns:
             found.append(int(program.rows[i]))
-    when, needless = needless_work(trace, dict.fromkeys(found, OF_COLUMNS))
-    part = window.share(when)
-    if not found or part < share:
-        return
-    yield Finding(
-        title=f"Samples are gathered as columns: {percent(part)} of the time",
-        confidence="medium",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(found, np.int32)),
+    yield from needless(
+        trace,
+        dict.fromkeys(found, OF_COLUMNS),
+        share,
+        "Samples are gathered as columns",
         cause="The numbers of a column lie far apart in memory: of each line that is read one number is used.",
         fix="Keep one sample in each row: data = data.T.contiguous() once, then data[index] instead of data[:, index].",
-        linked=False,
     )
 
 
@@ -279,21 +251,14 @@ def general_eigenvalues(trace: Trace, *, share: float = 0.05) -> Iterator[Findin
 
     Known problems: a matrix that isn't symmetric, whose eigenvalues are real, needs `eig`.
     """
-    program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
+    program, events = trace.derived(forward_pass), trace.events
     called = np.flatnonzero(events.are(GENERAL_EIGENVALUES, program.rows)).tolist()
     rows = [int(program.rows[i]) for i in called if _read_by(trace, program, i, REAL_PART)]
-    when, needless = needless_work(trace, dict.fromkeys(rows, OF_EIGENVALUES))
-    part = window.share(when)
-    if not rows or part < share:
-        return
-    yield Finding(
-        title=f"Eigenvalues are computed for general matrices and made real: {percent(part)} of the time",
-        confidence="medium",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(rows, np.int32)),
+    yield from needless(
+        trace,
+        dict.fromkeys(rows, OF_EIGENVALUES),
+        share,
+        "Eigenvalues are computed for general matrices and made real",
         cause="The real part is taken of what torch.linalg.eig returns; of a symmetric matrix it is all there is.",
         fix="torch.linalg.eigh where the matrix is symmetric, as a covariance, a Gram matrix or a Laplacian is.",
-        linked=False,
     )

@@ -9,12 +9,11 @@ from typing import Final
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.evidence import evidence
+from torchwhy.rules.needless import needless
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.flops import output_of
-from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass, needless_work, product_shape
+from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass, product_shape
 from torchwhy.trace.derived.shapes import Shape, elements, values
-from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.arithmetic import AFTER_CONVOLUTION, CONVOLUTION, LINEAR, PRODUCT, TABLE_LOOKUP, UPSAMPLING
 from torchwhy.trace.meaning.operators import READS_ROWS, STRIDED_SLICE
 from torchwhy.trace.model.trace import Trace
@@ -47,7 +46,7 @@ def upsampled_before_pointwise(trace: Trace, *, share: float = 0.05, times: floa
 
     Known problems: a convolution with padding makes a border of its bias, which would be interpolated.
     """
-    program, window = trace.derived(forward_pass), trace.derived(steady_window)
+    program = trace.derived(forward_pass)
     parts: dict[int, float] = {}
     for i in np.flatnonzero(trace.events.are(UPSAMPLING, program.rows)).tolist():
         if i + 1 >= len(program.rows) or not trace.events.are(CONVOLUTION, program.rows[i + 1 : i + 2])[0]:
@@ -59,21 +58,15 @@ def upsampled_before_pointwise(trace: Trace, *, share: float = 0.05, times: floa
         points = elements(large) / elements(small)
         if points >= times:
             parts |= {int(program.rows[i]): 1 - weight[0] / small[1], int(program.rows[i + 1]): 1 - 1 / points}
-    when, needless = needless_work(trace, parts)
-    part = window.share(when)
-    if not parts or part < share:
-        return
-    yield Finding(
-        title=f"Features are upsampled before a 1 x 1 convolution: {percent(part)} of the time",
+    yield from needless(
+        trace,
+        parts,
+        share,
+        "Features are upsampled before a 1 x 1 convolution",
         confidence="high",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(parts), np.int32)),
         cause="The convolution mixes channels and the upsampling mixes places: either order gives the same, and this "
         "one interpolates more channels and convolves more points.",
         fix="Apply the 1 x 1 convolution first, and F.interpolate to what it made.",
-        linked=False,
     )
 
 
@@ -91,7 +84,7 @@ def skipped_outputs(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Known problems: a result that is read elsewhere, too, is needed whole: tensors are known by their shapes.
     """
-    program, window = trace.derived(forward_pass), trace.derived(steady_window)
+    program = trace.derived(forward_pass)
     parts: dict[int, float] = {}
     for i in np.flatnonzero(trace.events.are(CONVOLUTION, program.rows)).tolist():
         row = int(program.rows[i])
@@ -102,20 +95,14 @@ def skipped_outputs(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         taken = _taken_part(trace, program, behind, made) if made else 1.0
         if taken < 1:
             parts |= {int(between): 1 - taken for between in program.rows[i:behind]}
-    when, needless = needless_work(trace, parts)
-    part = window.share(when)
-    if not parts or part < share:
-        return
-    yield Finding(
-        title=f"A convolution computes outputs that a slice with a step skips: {percent(part)} of the time",
+    yield from needless(
+        trace,
+        parts,
+        share,
+        "A convolution computes outputs that a slice with a step skips",
         confidence="high",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(parts), np.int32)),
-        cause=f"Of the result one element in {round(1 / (1 - max(parts.values())))} is read.",
+        cause=f"Of the result one element in {round(1 / (1 - max(parts.values(), default=0.0)))} is read.",
         fix="Give the convolution the slice's step as stride=: it then computes those outputs alone.",
-        linked=False,
     )
 
 
@@ -160,7 +147,7 @@ def gathered_before_product(trace: Trace, *, share: float = 0.05, times: float =
 
     Known problems: rows that the index leaves out are then multiplied, too.
     """
-    program, window = trace.derived(forward_pass), trace.derived(steady_window)
+    program = trace.derived(forward_pass)
     parts: dict[int, float] = {}
     for i in np.flatnonzero(trace.events.are(READS_ROWS | TABLE_LOOKUP, program.rows)).tolist():
         if i + 1 >= len(program.rows) or not trace.events.are(LINEAR, program.rows[i + 1 : i + 2])[0]:
@@ -171,21 +158,15 @@ def gathered_before_product(trace: Trace, *, share: float = 0.05, times: float =
         often = elements(read[:-1]) / max(table[0], 1)
         if often >= times:
             parts |= {int(program.rows[i]): 1 - weight[0] / weight[1], int(program.rows[i + 1]): 1 - 1 / often}
-    when, needless = needless_work(trace, parts)
-    part = window.share(when)
-    if not parts or part < share:
-        return
-    yield Finding(
-        title=f"Rows are gathered before a linear layer is applied to each: {percent(part)} of the time",
+    yield from needless(
+        trace,
+        parts,
+        share,
+        "Rows are gathered before a linear layer is applied to each",
         confidence="high",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(parts), np.int32)),
         cause="More rows are gathered than the tensor has: a row that is gathered several times is multiplied each "
         "time, with the same result.",
         fix="Multiply first, then gather: linear(x)[index] instead of linear(x[index]).",
-        linked=False,
     )
 
 
@@ -205,7 +186,7 @@ def product_order(trace: Trace, *, share: float = 0.05, times: float = 2.0) -> I
     Known problems: tensors are known by their shapes. A product that is made once and used for many thin ones may be
     worth it, if it is kept.
     """
-    program, window = trace.derived(forward_pass), trace.derived(steady_window)
+    program = trace.derived(forward_pass)
     parts: dict[int, float] = {}
     products = trace.events.are(PRODUCT, program.rows) & ~trace.events.are(LINEAR, program.rows)
     same = program.step[:-1] == program.step[1:]
@@ -220,19 +201,12 @@ def product_order(trace: Trace, *, share: float = 0.05, times: float = 2.0) -> I
         now, other = rows * columns * (inner + last), inner * last * (columns + rows)
         if fits and now >= times * other:
             parts |= {int(row): 1 - other / now for row in program.rows[i : i + 2]}
-    when, needless = needless_work(trace, parts)
-    part = window.share(when)
-    if not parts or part < share:
-        return
-    yield Finding(
-        title=f"A chain of matrix products is computed in the longer order: {percent(part)} of the time",
-        confidence="medium",
-        time_us=needless,
-        stretches=when,
-        window=window,
-        evidence=evidence(trace, np.array(sorted(parts), np.int32)),
+    yield from needless(
+        trace,
+        parts,
+        share,
+        "A chain of matrix products is computed in the longer order",
         cause="(A B) C multiplies two large matrices; A (B C) gives the same with at most "
-        f"{percent(1 - min(parts.values()))} of the operations.",
+        f"{percent(1 - min(parts.values(), default=0.0))} of the operations.",
         fix="Set brackets: A @ (B @ x) instead of A @ B @ x; torch.linalg.multi_dot orders longer chains.",
-        linked=False,
     )

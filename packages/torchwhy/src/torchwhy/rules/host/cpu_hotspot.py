@@ -16,7 +16,7 @@ from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import forward_pass
 from torchwhy.trace.derived.recorded import recorded
-from torchwhy.trace.derived.shapes import dtypes, elements, shapes, values
+from torchwhy.trace.derived.shapes import dtypes, elements, growth, shapes, values
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.arithmetic import CONVOLUTION, COSINE, LINEAR, READS_ALL, READS_AND_WRITES
@@ -51,6 +51,7 @@ FUSED_BY_COMPILERS: Final = READS_AND_WRITES | READS_ALL
 LONG: Final = 4
 """A matrix with so many times as many rows as columns, or columns as rows, is a long one."""
 
+_GROWS: Final = " Its input grows from {:,} to {:,} elements in the recorded calls: later ones have more to do."
 _NOT_HEAVY: Final = "It is neither a matrix product nor a convolution."
 
 
@@ -125,7 +126,12 @@ def cpu_hotspot(
         window=window,
         evidence=seen,
         cause=("Heavy arithmetic, which is what the program is for." if heavy else _NOT_HEAVY)
-        + (f" It is called in {line}." if line and not heavy else ""),
+        + (f" It is called in {line}." if line and not heavy else "")
+        + (
+            _GROWS.format(*grown)
+            if (grown := growth(trace, same[np.argsort(trace.events.ts[same], kind="stable")]))
+            else ""
+        ),
         fix=fix,
         linked=True,
         stretches=taken,

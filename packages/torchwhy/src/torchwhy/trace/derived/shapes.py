@@ -5,12 +5,15 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from torchwhy.trace.model.events import parse_list
 
 if TYPE_CHECKING:
+    from torchwhy.trace.file.columns import Int32
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["DTYPES", "WIDTH", "Shape", "dtypes", "elements", "shapes", "tensor_lists", "tensors", "values"]
+__all__ = ["DTYPES", "WIDTH", "Shape", "dtypes", "elements", "growth", "shapes", "tensor_lists", "tensors", "values"]
 
 DTYPES: Final = {
     "float": "float32",
@@ -42,6 +45,9 @@ WIDTH: Final = {
     "int64": 8, "int32": 4, "int16": 2, "bool": 1, "int8": 1, "uint8": 1,
 }  # fmt: skip
 """Bytes per element; of float4, of which a byte holds two, per pair."""
+
+_DIFFERENT: Final = 3
+_GROWN: Final = 1.1
 
 Shape = tuple[int, ...]
 
@@ -87,3 +93,26 @@ def values(trace: Trace, row: int) -> list[str]:
 def elements(shape: Shape) -> int:
     """How many elements a tensor of a shape has."""
     return prod(shape)
+
+
+def growth(trace: Trace, rows: Int32) -> tuple[int, int] | None:
+    """How many elements the largest input has in the first and in the last of some calls; None if it doesn't grow.
+
+    It grows if no call's is smaller than the one before, at least three differ, and the last is a tenth larger.
+
+    Args:
+        trace: where the rows are from.
+        rows: calls of one operator by start.
+    """
+    texts = trace.events.text_ids("Input Dims", rows)
+    distinct, first, which = np.unique(texts, return_index=True, return_inverse=True)
+    if len(distinct) < _DIFFERENT:
+        return None
+    sizes = np.array([_largest(trace, int(row)) for row in rows[first]])[which.reshape(-1)]
+    grows = bool((np.diff(sizes) >= 0).all()) and sizes[-1] >= _GROWN * sizes[0] > 0
+    return (int(sizes[0]), int(sizes[-1])) if grows else None
+
+
+def _largest(trace: Trace, row: int) -> int:
+    taken = [*shapes(trace, row), *(shape for one in tensor_lists(trace, row) for shape in one)]
+    return max(map(elements, taken), default=0)

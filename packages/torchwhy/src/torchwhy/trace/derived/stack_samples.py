@@ -89,7 +89,8 @@ def stack_samples(trace: Trace) -> StackSamples:
 def sampled_stack(trace: Trace, rows: Int32, *, least: float = 0.5) -> tuple[str, ...]:
     """The stack in which the program's thread is mostly seen at some calls, from its innermost own line outwards.
 
-    Between the operators before and after a call its thread is in the line that makes it, mostly.
+    Samples taken in the calls tell, where there are enough; else those between the operators before and after each:
+    there its thread is in the line that makes it, mostly.
 
     Args:
         trace: where the rows are from.
@@ -99,18 +100,25 @@ def sampled_stack(trace: Trace, rows: Int32, *, least: float = 0.5) -> tuple[str
     samples, events = trace.derived(stack_samples), trace.events
     if not len(samples.times) or not len(rows):
         return ()
-    outer = trace.derived(outer_operators)
-    outer = outer[events.lane[outer] == trace.main_lane]
-    begins, ends = events.ts[outer], np.sort(events.end[outer])
+    if inside := _most(samples, events.times_of(rows), least):
+        return inside
+    begins, ends = trace.derived(_main_calls)
     before = np.searchsorted(ends, events.ts[rows], "right") - 1
     after = np.searchsorted(begins, events.end[rows], "left")
-    starts = np.where(before >= 0, ends[np.maximum(before, 0)], events.ts[rows]) if len(outer) else events.ts[rows]
+    starts = np.where(before >= 0, ends[np.maximum(before, 0)], events.ts[rows]) if len(begins) else events.ts[rows]
     stops = (
-        np.where(after < len(outer), begins[np.minimum(after, len(outer) - 1)], events.end[rows])
-        if len(outer)
+        np.where(after < len(begins), begins[np.minimum(after, len(begins) - 1)], events.end[rows])
+        if len(begins)
         else events.end[rows]
     )
     return _most(samples, Intervals.union(starts, stops), least)
+
+
+def _main_calls(trace: Trace) -> tuple[Int64, Int64]:
+    """When the outermost operators of the loop's thread begin and end, both ascending."""
+    outer = trace.derived(outer_operators)
+    outer = outer[trace.events.lane[outer] == trace.main_lane]
+    return trace.events.ts[outer], np.sort(trace.events.end[outer])
 
 
 def sampled_line(trace: Trace, when: Intervals, *, least: float = 0.5) -> tuple[str, str]:

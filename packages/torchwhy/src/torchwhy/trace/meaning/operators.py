@@ -51,6 +51,7 @@ __all__ = [
     "ON_DEVICE_ONLY",
     "PICK",
     "PYTORCHS",
+    "RANDOM",
     "READS_ROWS",
     "REAL_PART",
     "RECIPE_IF_IT_CALLS",
@@ -232,6 +233,14 @@ DIAGONAL: Final = Meaning(r"aten::(diagonal|diag|trace)$", _O)
 
 DRAWS_MASK: Final = Meaning(r"aten::(bernoulli_?|native_dropout)$", _O)
 """Random zeros and ones."""
+
+RANDOM: Final = Meaning(
+    r"aten::(rand|randn|randint|randperm|rand_like|randn_like|randint_like|multinomial|bernoulli|normal|uniform|random"
+    r"|exponential|poisson|cauchy|geometric|log_normal|dropout|native_dropout|_standard_gamma|_sample_dirichlet"
+    r"|binomial|rrelu|rrelu_with_noise|gumbel_softmax)_?$",
+    _O,
+)
+"""Random numbers are drawn: the result is another one each time."""
 
 DRAWS_ORDER: Final = Meaning(r"aten::randperm$", _O)
 """An order of samples is drawn."""

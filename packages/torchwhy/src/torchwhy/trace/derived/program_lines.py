@@ -1,0 +1,259 @@
+"""Where the window goes by the program's own lines: their operators, the backward pass of these, Python in between."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.derived.forward_pass import backward_of, work_of
+from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators, profiling
+from torchwhy.trace.derived.ownership import own_frames
+from torchwhy.trace.derived.stack_samples import LEAST, sampled_stack, stack_samples
+from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.frames import code_of, line_of, own_frame, without_line
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import BACKWARD
+from torchwhy.trace.model.intervals import Intervals
+
+if TYPE_CHECKING:
+    from torchwhy.trace.model.trace import Trace
+
+__all__ = ["Caller", "ProgramLine", "program_lines", "steady_steps"]
+
+_SOME: Final = 0.005
+"""Calls that seem to be of one line and take a smaller part of the window are looked at with their like."""
+
+_MOST: Final = 200
+"""Groups of calls whose line is looked up."""
+
+_SURE: Final = 0.9
+"""The part of the samples at some calls that one line needs."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A line of the program around another one.
+
+    Attributes:
+        line, source: as in `ProgramLine`.
+        calls: how often the function that it calls runs in the window; 0 where that wasn't recorded.
+    """
+
+    line: str
+    source: str
+    calls: int
+
+
+@dataclass(frozen=True)
+class ProgramLine:
+    """A line of the program and the time that passes in it.
+
+    Attributes:
+        line: as "train.py(34): step"; of a function where it begins if the line in it isn't known.
+        source: what stands there; "" where it isn't known.
+        function: that it stands in, as the profiler names it.
+        callers: lines of the program around it, innermost first.
+        calls: outermost operators that it calls outside of the backward pass, by start.
+        backward: nodes of the backward pass that belong to these.
+        python: when it runs between operators, by samples of the stack.
+        when: all of its time: of the device's work where there is a device, else of the calls, their backward pass and
+            Python.
+    """
+
+    line: str
+    source: str
+    function: str
+    callers: tuple[Caller, ...]
+    calls: Int32
+    backward: Int32
+    python: Intervals
+    when: Intervals
+
+
+def steady_steps(trace: Trace) -> int:
+    """How many steps the steady window has; 0 in a recording without steps."""
+    return sum(step.start >= trace.derived(steady_window).start for step in trace.steps_found)
+
+
+def program_lines(trace: Trace) -> tuple[ProgramLine, ...]:
+    """Find them, the most time first; `trace.derived(program_lines)` does it once. () where no line is known."""
+    events, samples = trace.events, trace.derived(stack_samples)
+    source = samples.lines
+    calls: dict[str, list[Int32]] = defaultdict(list)
+    around: dict[str, tuple[str, ...]] = {}
+    for mine in sorted(_alike(trace), key=lambda one: -int(events.dur[one].sum()))[:_MOST]:
+        line, callers = _place(trace, mine)
+        if line:
+            calls[line].append(mine)
+            around.setdefault(line, callers)
+    python = _python(trace)
+    found = []
+    for line in {**calls, **python}:
+        rows = np.sort(np.concatenate(calls[line])) if line in calls else np.empty(0, np.int32)
+        between, callers = python.get(line, (Intervals.union([], []), ()))
+        backward = backward_of(trace, rows) if len(rows) else rows
+        when = work_of(trace, np.concatenate((rows, backward)))
+        when = when if trace.has_gpu else when | between
+        function = _function_of(trace, rows[:1]) or _bare(line)
+        chain = _callers(trace, rows, _sampled_callers(trace, line, around.get(line) or callers), source)
+        found.append(ProgramLine(line, source.get(line, ""), function, chain, rows, backward, between, when))
+    return tuple(sorted(found, key=lambda one: (-one.when.total, one.line)))
+
+
+def _alike(trace: Trace) -> list[Int32]:
+    """The outermost calls of the program's thread in the window, in groups that one line makes, it seems.
+
+    Nodes of the backward pass count for the line of their forward pass; those of no operator stay with the line that
+    asks for gradients.
+    """
+    events, window = trace.events, trace.derived(steady_window)
+    rows = trace.derived(outer_operators)
+    rows = rows[(events.lane[rows] == trace.main_lane) & events.begin_in(rows, window.start, window.end)]
+    rows = rows[events.covered(rows, trace.derived(otherwise_engaged)) == 0]
+    rows = rows[~events.are(BACKWARD, rows) | ~np.isin(rows, trace.derived(autograd).backward)]
+    frames = trace.derived(own_frames)[rows] if trace.has_stacks else np.full(len(rows), -1)
+    function = np.where(frames >= 0, trace.derived(_functions)[events.name[frames]], -1)
+    alike = _numbers(function, events.name[rows], events.text_ids("Input Dims", rows))
+    keys = (  # by their turn among their like in a call of the function; by shapes, operator, function alone
+        _numbers(alike, _turns(_numbers(alike, frames, trace.step_of(rows)))),
+        alike,
+        _numbers(function, events.name[rows]),
+        _numbers(function),
+    )
+    least, found = _SOME * (window.end - window.start), []
+    rest = np.arange(len(rows))
+    for key in keys:
+        mine = key[rest]
+        enough = (np.bincount(mine, events.dur[rows[rest]]) >= least)[mine] | (key is keys[-1])
+        chosen, which = rest[enough], mine[enough]
+        order = np.argsort(which, kind="stable")
+        found += np.split(rows[chosen[order]], np.flatnonzero(np.diff(which[order])) + 1) if len(chosen) else []
+        rest = rest[~enough]
+    return found
+
+
+def _functions(trace: Trace) -> Int32:
+    """For each name in the file the name of its function.
+
+    One that ran when recording began has no line; where the file has one function of that name, it is that.
+    """
+    events = trace.events
+    found = np.arange(len(events.texts), dtype=np.int32)
+    known: dict[str, list[int]] = defaultdict(list)
+    for name in np.unique(events.name[events.rows(Kind.PYTHON)]).tolist():
+        if code_of(events.texts[name]):
+            known[without_line(events.texts[name])].append(name)
+    for unknown, names in known.items():
+        lines = [name for name in names if events.texts[name] != unknown]
+        if len(lines) == 1:
+            found[names] = lines[0]
+    return found
+
+
+def _function_of(trace: Trace, rows: Int32) -> str:
+    """The function of the program that makes a call, as the profiler names it; "" where that wasn't recorded."""
+    frames = trace.derived(own_frames)[rows] if trace.has_stacks else rows[:0]
+    names = [int(trace.derived(_functions)[trace.events.name[frame]]) for frame in frames.tolist() if frame >= 0]
+    return trace.events.texts[names[0]] if names else ""
+
+
+def _numbers(*keys: npt.NDArray[np.integer[Any]]) -> Int64:
+    """A number for each row, the same where all keys are."""
+    found = np.zeros(len(keys[0]), np.int64)
+    for key in keys:
+        numbers = np.unique(key, return_inverse=True)[1].reshape(-1)
+        found = np.unique(found * (int(numbers.max(initial=0)) + 1) + numbers, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _turns(which: Int64) -> Int64:
+    """Of each row, how many before it have the same number."""
+    order = np.argsort(which, kind="stable")
+    fresh = np.flatnonzero(np.diff(which[order], prepend=-1))
+    found = np.empty(len(which), np.int64)
+    found[order] = np.arange(len(which)) - np.repeat(fresh, np.diff(np.append(fresh, len(which))))
+    return found
+
+
+def _place(trace: Trace, rows: Int32) -> tuple[str, tuple[str, ...]]:
+    """The line that makes some calls and the program's lines around it, innermost first.
+
+    The profiler notes where a function begins, samples the line it is at.
+    """
+    recorded = trace.stack(int(rows[np.argmax(trace.events.dur[rows])]))
+    sampled = sampled_stack(trace, rows, least=_SURE)
+    line = own_frame(recorded)
+    if sampled and (not line or _bare(line) == _bare(sampled[0])):
+        return sampled[0], _own_lines(sampled)[1:]
+    return line, tuple(map(line_of, _own_lines(recorded)[1:]))
+
+
+def _own_lines(stack: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """The program's own frames; those of samples know their line in a script, too."""
+    return tuple(frame for frame in stack if code_of(frame) == "program")
+
+
+def _sampled_callers(trace: Trace, line: str, lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines around one, with the numbers that most samples show which go the same way; as they are without any."""
+    samples, way = trace.derived(stack_samples), tuple(map(_bare, lines))
+    alone = list(map(_bare, trace.derived(_defined))).count(_bare(line)) < 2
+    chains: Counter[tuple[str, ...]] = Counter()
+    for stack, count in zip(*np.unique(samples.which, return_counts=True), strict=True):
+        own = _own_lines(samples.stacks[int(stack)])
+        here = bool(own) and (own[0] == line or (alone and _bare(own[0]) == _bare(line)))
+        if here and tuple(map(_bare, own[1:])) == way:
+            chains[own[1:]] += int(count)
+    return chains.most_common(1)[0][0] if chains else lines
+
+
+def _bare(frame: str) -> str:
+    """A frame without the number of its line."""
+    return line_of(without_line(frame))
+
+
+def _defined(trace: Trace) -> tuple[str, ...]:
+    """The functions of the program that ran, by the lines where they begin."""
+    names = np.unique(trace.events.name[trace.events.rows(Kind.PYTHON)]).tolist()
+    texts = [trace.events.texts[name] for name in names]
+    return tuple(text for text in texts if code_of(text) and without_line(text) != text)
+
+
+def _callers(trace: Trace, rows: Int32, lines: tuple[str, ...], source: dict[str, str]) -> tuple[Caller, ...]:
+    """The lines around some calls, with how often what they call runs."""
+    found = []
+    frames = trace.derived(own_frames)[rows] if trace.has_stacks else np.full(len(rows), -1)
+    for line in lines:
+        frames = np.unique(frames[frames >= 0])
+        found.append(Caller(line, source.get(line, ""), len(frames)))
+        above = trace.frames.parent[frames]
+        frames = trace.derived(own_frames)[above[above >= 0]] if len(frames) else frames
+    return tuple(found)
+
+
+def _python(trace: Trace) -> dict[str, tuple[Intervals, tuple[str, ...]]]:
+    """When the program's thread runs Python between operators, by line, and that line's callers."""
+    samples, events, window = trace.derived(stack_samples), trace.events, trace.derived(steady_window)
+    if not len(samples.times):
+        return {}
+    outer = trace.derived(outer_operators)
+    outer = outer[events.lane[outer] == trace.main_lane]
+    between = Intervals.union([window.start], [window.end]) - events.times_of(outer)
+    between = between - trace.derived(otherwise_engaged) - trace.derived(profiling)
+    seen = Counter(samples.inside(between).tolist())
+    lines: Counter[str] = Counter()
+    for stack, count in seen.items():
+        lines[samples.own[stack]] += count
+    own = np.array(samples.own, np.str_)
+    found = {}
+    for line, count in lines.items():
+        if line and count >= LEAST:
+            longest = max((i for i in seen if samples.own[i] == line), key=lambda i: seen[i])
+            when = samples.when(own == line) & between
+            found[line] = (when, _own_lines(samples.stacks[longest])[1:])
+    return found

@@ -1,0 +1,265 @@
+"""Where in the program time passes: lines are those that made the calls, and remarks hold against the events."""
+
+import random
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.present.documents import shown
+from tests.traces import Story, a_finding, samples
+from torchwhy.analysis import line_remarks
+from torchwhy.analysis.costly_lines import LEAST, MOST, costly_lines
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import Diagnosis
+from torchwhy.trace.derived.host_activity import outer_operators
+from torchwhy.trace.derived.program_lines import _turns, program_lines
+from torchwhy.trace.derived.stack_samples import stack_samples
+
+NODE = "autograd::engine::evaluate_function: "
+EVERY = 20
+"""Microseconds between samples."""
+
+
+def program(*calls, steps=4, backward=(), loops=1, frames=True):
+    """Steps that run `forward` of train.py `loops` times, whose lines make calls: (line, name, us, dims, more).
+
+    `backward` has the time of the backward pass of a call, by its place. Samples of the stack show each line; a call
+    without a name is Python.
+    """
+    story, seen = Story(gpu=None), {}
+    main = ["train.py(90): main |loss = model(x)", "train.py(99): <module> |main()"]
+    length = loops * (sum(us for _, _, us, *_ in calls) + 4) + sum(dict(backward).values()) + 4
+    length += -length % EVERY
+    if frames:
+        story.frame("train.py(99): <module>", 0, steps * length)
+        story.frame("train.py(80): main", 1, steps * length - 2)
+    for number, at in enumerate(story.steps(steps, length)):
+        now = at
+        for run in range(loops):
+            if frames:
+                story.frame("train.py(7): forward", now + 1, sum(us for _, _, us, *_ in calls) + 2)
+            now += 2
+            for k, (line, name, us, dims, *more) in enumerate(calls):
+                if name:
+                    sequence = 1000 * number + 100 * run + k
+                    story.op(name, now, us, Input_Dims=dims, Sequence_number=sequence, **(more[0] if more else {}))
+                for moment in range(-(-now // EVERY), -(-(now + us) // EVERY)):
+                    seen[moment] = [f"train.py({line}): forward |line_{line}()", *main]
+                now += us
+            now += 2
+        for k, us in dict(backward).items():
+            story.op(NODE + "SomeBackward0", now, us, Sequence_number=1000 * number + k, Fwd_thread_id=1)
+            now += us
+    return samples(story, [seen.get(moment, main) for moment in range(steps * length // EVERY)], EVERY).trace()
+
+
+MM = "aten::mm"
+SQUARE = [[500, 500], [500, 500]]
+
+
+def only(trace, findings=()):
+    (line,) = costly_lines(trace, findings)
+    return line
+
+
+def test_a_line_has_its_source_its_caller_its_calls_and_its_backward_pass():
+    line = only(program((12, MM, 1000, SQUARE), backward={0: 3000}))
+    assert (line.line, line.source) == ("train.py(12): forward", "line_12()")
+    assert (line.caller, line.caller_source) == ("train.py(90): main", "loss = model(x)")
+    assert (line.operators[0].calls, line.operators[0].shapes) == (4, ((500, 500), (500, 500)))
+    assert line.time_us == 16_000
+    assert line.backward_us == 12_000
+    assert line.share == pytest.approx(1, abs=0.01)
+
+
+def test_how_often_a_function_runs_is_counted():
+    assert only(program((12, MM, 1500, SQUARE), loops=3)).runs == 12
+
+
+def test_calls_with_the_same_shapes_at_two_lines_of_a_function_stay_apart():
+    found = costly_lines(program((12, MM, 4000, SQUARE), (13, MM, 2000, SQUARE), backward={1: 1500}))
+    assert [(line.line, line.time_us, line.backward_us) for line in found] == [
+        ("train.py(12): forward", 16_000, 0),
+        ("train.py(13): forward", 14_000, 6_000),
+    ]
+
+
+def test_samples_alone_tell_lines_too():
+    found = costly_lines(program((12, MM, 4000, SQUARE), (13, MM, 2000, SQUARE), backward={1: 1500}, frames=False))
+    assert [(line.line, line.time_us, line.backward_us) for line in found] == [
+        ("train.py(12): forward", 16_000, 0),
+        ("train.py(13): forward", 14_000, 6_000),
+    ]
+    assert found[0].caller == "train.py(90): main"
+
+
+def test_the_report_shows_lines_above_nothing_found_and_below_findings():
+    trace = program((12, MM, 4000, SQUARE))
+    told = shown(describe(trace, Diagnosis((), {}, asked=("B1",))), "text")
+    assert told.index("train.py(12): forward: line_12()") < told.index("1 rule looked")
+    finding = replace(a_finding(trace.window, severity="high", time_us=1.0), slug="cpu-hotspot", code="B22")
+    told = shown(describe(trace, Diagnosis((finding,), {}, asked=("B1",))), "text")
+    assert told.index("Found") < told.index("Where in the program")
+
+
+def test_python_between_operators_counts_for_its_line():
+    line = only(program((12, "", 5000, None), (13, MM, 500, SQUARE)))
+    assert line.line == "train.py(12): forward"
+    assert line.python_us == pytest.approx(20_000, rel=0.05)
+    assert line.bound == "python"
+
+
+def test_what_a_finding_explains_is_left_to_it():
+    trace = program((12, MM, 4000, SQUARE))
+    when = trace.when(trace.events.of(line_remarks.HEAVY))
+    finding = {"severity": "high", "time_us": 1.0, "stretches": when}
+    assert costly_lines(trace, [a_finding(trace.window, slug="product-order", **finding)]) == ()
+    assert len(costly_lines(trace, [a_finding(trace.window, slug="cpu-hotspot", **finding)])) == 1
+    assert len(costly_lines(trace, [a_finding(trace.window, slug="x", **finding | {"severity": "info"})])) == 1
+
+
+def test_a_trace_without_places_has_no_lines():
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        story.op(MM, at + 10, 900)
+    assert costly_lines(story.trace()) == ()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_call_is_at_the_line_that_makes_it(seed):
+    """Random programs: no call at another line than its own, unless at its function; lines share no time."""
+    draw = random.Random(seed)
+    calls = [
+        (draw.randint(10, 14), draw.choice([MM, "aten::add", "aten::sum", ""]), draw.choice([20, 40, 200, 700]), SQUARE)
+        for _ in range(draw.randint(1, 8))
+    ]
+    trace = program(*calls, loops=draw.randint(1, 2), steps=draw.randint(1, 4))
+    true_line = dict(zip(*_true_lines(trace), strict=True))
+    outer, placed = trace.derived(outer_operators), []
+    for line in trace.derived(program_lines):
+        placed += line.calls.tolist()
+        where = {true_line[row] for row in line.calls.tolist()}
+        assert where <= {line.line} or line.line == "train.py(7): forward", "calls of other lines"
+        assert line.when.clip(trace.window.start, trace.window.end).total == line.when.total
+        assert (line.python & trace.events.times_of(outer)).total == 0
+    assert len(placed) == len(set(placed))
+    assert set(placed) <= set(outer.tolist())
+    found = costly_lines(trace)
+    assert len(found) <= MOST
+    assert all(line.share >= LEAST for line in found)
+    assert sum(line.share for line in found) <= 1.001
+
+
+def _true_lines(trace):
+    """Outermost operators, and the line of the last sample before the end of each: the program waits for each call."""
+    rows, seen = trace.derived(outer_operators), trace.derived(stack_samples)
+    last = np.searchsorted(seen.times, trace.events.end[rows]) - 1
+    return rows.tolist(), [seen.own[seen.which[i]] for i in last.tolist()]
+
+
+FACTORS = "aten::linalg_cholesky"
+BIG = [[400, 400], [400, 400]]
+REMARKS = {
+    "_python_runs": (
+        "No operator runs for 9\\d% of its time",
+        lambda: program((12, "", 5000, None), (12, "aten::add", 100, [[9]])),
+        lambda: program((12, "", 100, None), (12, MM, 5000, BIG)),
+    ),
+    "_growth": (
+        "The input of aten::cat grows",
+        lambda: growing(100),
+        lambda: growing(0),
+    ),
+    "_results_read": (
+        r"aten::mm makes \(400, 400\), which only aten::sum reads",
+        lambda: program((12, MM, 4000, BIG), (13, "aten::sum", 100, [[400, 400]])),
+        lambda: program((12, MM, 4000, BIG), (13, "aten::add", 100, [[400, 400], [400, 400]])),
+    ),
+    "_same_elsewhere": (
+        r"aten::linalg_cholesky of \(400, 400\) runs 2 times a step",
+        lambda: program(
+            (12, "aten::linalg_cholesky", 3000, [[400, 400]]), (14, "aten::linalg_cholesky", 900, [[400, 400]])
+        ),
+        lambda: program(
+            (12, "aten::linalg_cholesky", 3000, [[400, 400]]), (14, "aten::linalg_cholesky", 900, [[40, 40]])
+        ),
+    ),
+    "_many_calls": (
+        "It makes 200 calls a step of 10.0 us each",
+        lambda: program(*[(12, "aten::add", 10, [[9]])] * 200),
+        lambda: program(*[(12, "aten::add", 10, [[9]])] * 20),
+    ),
+    "_passes": (
+        r"6 elementwise operators a step pass over tensors of \(400, 400\)",
+        lambda: program(*[(12, "aten::mul", 500, [[400, 400], []])] * 6),
+        lambda: program(*[(12, "aten::mul", 500, [[4, 4], []])] * 6),
+    ),
+    "_repeats": (
+        r"It calls aten::mm of \(400, 400\) x \(400, 400\) 5 times a step",
+        lambda: program(*[(12, MM, 900, BIG)] * 5),
+        lambda: program(*[(12, MM, 900, BIG)] * 2),
+    ),
+    "_slower_than_others": (
+        "Its matmul reaches 64 GFLOP/s; the fastest call of its kind in this recording 640",
+        lambda: program((12, MM, 2000, BIG), (14, MM, 200, BIG)),
+        lambda: program((12, MM, 2000, BIG), (14, MM, 1900, BIG)),
+    ),
+    "_not_trained": (
+        "The backward pass doesn't go through it",
+        lambda: program((12, MM, 4000, BIG), (14, MM, 200, BIG), backward={1: 200}),
+        lambda: program((12, MM, 4000, BIG), (14, MM, 200, BIG), backward={0: 200}),
+    ),
+    "_inner": (
+        "Its backward pass takes 5 times as long as its calls",
+        lambda: program((12, MM, 900, BIG), backward={0: 4500}),
+        lambda: program((12, MM, 900, BIG), backward={0: 1800}),
+    ),
+    "_wide": (
+        "It computes in float64",
+        lambda: program((12, MM, 900, BIG, {"Input_type": ["double", "double"]})),
+        lambda: program((12, MM, 900, BIG, {"Input_type": ["float", "float"]})),
+    ),
+}
+"""For each kind of remark its words, a program that gets it, and one that comes near and doesn't."""
+
+
+def growing(more):
+    story = Story(gpu=None)
+    places = []
+    for number, at in enumerate(story.steps(5, 1000)):
+        story.op("aten::cat", at + 100, 800, Input_Dims=[[[1000 + more * number, 8], [10, 8]], []])
+        places += [["train.py(12): step | x = torch.cat([x, y])"]] * 50
+    return samples(story, places, EVERY).trace()
+
+
+def test_every_kind_of_remark_has_cases():
+    assert {look.__name__ for look in line_remarks._REMARKS_ON} == set(REMARKS)
+
+
+@pytest.mark.parametrize("kind", REMARKS)
+def test_a_remark_is_made_where_it_holds_alone(kind):
+    words, holds, near = REMARKS[kind]
+    assert re.search(words, " ".join(costly_lines(holds())[0].remarks))
+    assert not re.search(words, " ".join(remark for line in costly_lines(near()) for remark in line.remarks))
+
+
+def test_a_result_that_nothing_reads_is_remarked_upon():
+    trace = program((12, MM, 2000, BIG), (12, "aten::tanh", 500, [[400, 400]]), loops=1)
+    assert "No operator reads its result, (400, 400), before it is made again, 4 times in a row." in only(trace).remarks
+    read = program((12, MM, 2000, BIG), (12, "aten::tanh", 500, [[400, 400]]), (12, "aten::mean", 9, [[400, 400]]))
+    assert not any("No operator reads" in remark for remark in only(read).remarks)
+
+
+def test_rates_are_those_of_the_shapes():
+    line = only(program((12, MM, 2000, [[1000, 500], [500, 1000]])))
+    assert line.bound == "arithmetic"
+    assert line.gflop_s == pytest.approx(2 * 1000 * 500 * 1000 / 2e6)
+    copies = only(program((12, "aten::copy_", 2000, [[1000, 1000], [1000, 1000]], {"Input_type": ["float", "float"]})))
+    assert copies.bound == "memory"
+    assert copies.gb_s == pytest.approx(2 * 4e6 / 2e6)
+
+
+def test_groups_of_calls_are_numbered_by_their_turn():
+    assert _turns(np.array([5, 7, 5, 5, 7])).tolist() == [0, 0, 1, 2, 1]
