@@ -75,7 +75,7 @@ def _copies(trace: Trace, program: ForwardPass, i: int) -> int:
         return 0
     if given[0].isdigit():  # repeat_interleave(repeats, dim)
         return int(given[0]) if given[1:2] == ["0"] else 0
-    often = [int(one) for one in parse_list(given[0])]
+    often = [one for one in parse_list(given[0]) if isinstance(one, int)]
     along_rows = len(often) == len(program.shapes[i][0]) and all(one == 1 for one in often[1:])
     return often[0] if along_rows else 0
 

@@ -76,8 +76,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
 
     Known problems: the profiler doesn't see what Python does without stacks, nor native code that it calls past
     PyTorch's operators (NumPy, SciPy, an extension): that may be the program's very work. A thread that the
-    operating system takes off its processor looks the same, so stretches count only at places where they are usual; a
-    busy machine may make some of these, too.
+    operating system takes off its processor looks the same, so stretches count only at places where they are usual, and
+    less where `torchwhy profile` notes that the thread waited for a processor.
     """
     events, steps = trace.events, trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):
@@ -102,7 +102,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     else:
         usual = typical(trace, lost, window)
     lost = usual.when
-    if not len(lost) or usual.share < share:
+    # Where the thread waits for a processor, it does so in these stretches as anywhere.
+    if not len(lost) or usual.share * (1 - trace.derived(waited_share)) < share:
         return
     longest = int(np.argmax(lost.lengths))
     rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))

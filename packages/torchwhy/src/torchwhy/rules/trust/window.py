@@ -120,8 +120,8 @@ def long_steps_elsewhere(trace: Trace, *, share: float = 0.3, steps: int = 20) -
         return
     first = min(long)
     yield Finding(
-        title=f"{len(long)} of {counted(len(timed), 'unrecorded step')} take {percent(together / total)} of their time, "
-        f"up to {duration(max(long.values()))} (median {duration(usual)}): they aren't recorded",
+        title=f"{len(long)} of {counted(len(timed), 'unrecorded step')} take {percent(together / total)} of their "
+        f"time, up to {duration(max(long.values()))} (median {duration(usual)})",
         severity="high",
         confidence="high",
         window=trace.window,
