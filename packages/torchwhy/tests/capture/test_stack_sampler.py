@@ -1,7 +1,11 @@
 """Samples of the stacks say where a program's Python is, with the line that runs."""
 
+import json
+import sys
 import threading
 import time
+
+import pytest
 
 from torchwhy.capture.stack_samples import StackSampler
 
@@ -44,3 +48,51 @@ def test_samples_are_bounded(monkeypatch):
     sampler = StackSampler()
     waits_here(0.2)
     assert len(sampler.end().times_ns) <= 16
+
+
+def test_a_call_that_holds_pythons_lock_is_seen_rather_than_the_next_one_that_releases_it():
+    text, parsing, sleeping = json.dumps(list(range(20_000))), 0.0, 0.0
+    sampler = StackSampler()
+    while parsing < 0.5:
+        begin = time.perf_counter()
+        json.loads(text)
+        between = time.perf_counter()
+        time.sleep(0.0001)
+        parsing, sleeping = parsing + between - begin, sleeping + time.perf_counter() - between
+    told = sampler.end()
+    innermost = [told.lines[told.stacks[which][0]] for which in told.which]
+    seen = innermost.count("time.sleep(0.0001)") / len(innermost)
+    assert seen < sleeping / (parsing + sleeping) + 0.25
+
+
+def waits_until(condition):
+    limit = time.monotonic() + 10
+    while not condition() and time.monotonic() < limit:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_the_switch_interval_is_shorter_while_one_thread_runs_and_the_programs_own_otherwise():
+    before, ends = sys.getswitchinterval(), threading.Event()
+    sampler, other = StackSampler(), threading.Thread(target=ends.wait)
+    assert waits_until(lambda: sys.getswitchinterval() < before)
+    other.start()
+    assert waits_until(lambda: sys.getswitchinterval() == before)
+    ends.set()
+    other.join()
+    assert waits_until(lambda: sys.getswitchinterval() < before)
+    sampler.end()
+    assert waits_until(lambda: sys.getswitchinterval() == before)
+
+
+def test_a_switch_interval_that_the_program_sets_stays():
+    before = sys.getswitchinterval()
+    sampler = StackSampler()
+    assert waits_until(lambda: sys.getswitchinterval() < before)
+    try:
+        sys.setswitchinterval(0.02)
+        sampler.end()
+        waits_here(0.05)
+        assert sys.getswitchinterval() == pytest.approx(0.02)
+    finally:
+        sys.setswitchinterval(before)

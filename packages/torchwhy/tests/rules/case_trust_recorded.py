@@ -325,3 +325,32 @@ def replays_of_a_graph_alone():
     for at in story.steps(4, 1000):
         story.kernel("sgemm", at + 100, 400, launch_at=at + 10, launch="cudaGraphLaunch")
     return story
+
+
+def timed_elsewhere(*long, step_us=1000.0):
+    """Recorded steps of a millisecond, and 100 others, of which those with these numbers take as many seconds."""
+    times = [[number, dict(long).get(number, step_us / 1e6) * 1e6] for number in range(100)]
+    story = Story(gpu=None, torchwhy_unrecorded_steps=times)
+    for at in story.steps(4, 1000):
+        story.op("aten::mm", at + 10, 900)
+    return story
+
+
+@fires("long-steps-elsewhere")
+def a_validation_after_every_fortieth_step():
+    return timed_elsewhere((40, 1.5), (80, 1.4))
+
+
+@silent("long-steps-elsewhere")
+def one_step_was_held_up():
+    return timed_elsewhere((40, 1.5))
+
+
+@silent("long-steps-elsewhere")
+def a_validation_takes_a_tenth_of_the_run():
+    return timed_elsewhere((40, 0.11), (80, 0.11), step_us=20_000.0)
+
+
+@silent("long-steps-elsewhere")
+def the_operating_system_holds_short_steps_up():
+    return timed_elsewhere((40, 0.05), (80, 0.05), step_us=300.0)

@@ -206,7 +206,7 @@ def test_known_problems_are_documented(rule):
         ("<built-in method tensor of type object at 0x7f>", "torch.tensor", "NumPy"),
         ("torch/serialization.py(953): save", "torch.serialization.save", "Save every N steps"),
         ("numpy/lib/npyio.py(5): load", "numpy.lib.npyio.load", "DataLoader(num_workers"),
-        ("json/__init__.py(183): dumps", "json.dumps", "Log every N steps"),
+        ("json/__init__.py(183): dumps", "json.dumps", "write them every N steps"),
         ("scipy/optimize.py(7): solve", "scipy.optimize.solve", "off the loop"),
         ("csv.py(178): __next__", "csv.__next__", "DataLoader(num_workers"),
         ("/usr/lib/python3.12/wave.py(340): readframes", "lib.python3.12.wave.readframes", "DataLoader(num_workers"),
@@ -509,3 +509,26 @@ def test_a_package_with_a_vocabulary_computes_where_it_is_called(call):
     assert not found(pausing(inside, LINE), "between-steps-gap")
     reading = "soundfile.py(99): read |data = self._read()"
     assert found(pausing(reading, inside, LINE), "between-steps-gap"), "it reads a file there"
+
+
+@pytest.mark.parametrize(
+    ("calls", "said", "advised"), [(1, "trains on 1 row", "larger batch size"), (16, "16 times with 1 row", "vmap")]
+)
+def test_a_loop_over_samples_is_not_a_small_batch(calls, said, advised):
+    story = Story(gpu=None)
+    for step, at in enumerate(story.steps(4, 4000)):
+        for k in range(3 * calls):
+            number, width = 100 * step + k, 64 + k % 3
+            shapes = [[1, width], [64, width], [64]]
+            story.op("aten::linear", at + 10 + 30 * k, 5, Input_Dims=shapes, Sequence_number=number)
+            story.op(
+                "autograd::engine::evaluate_function: AddmmBackward0",
+                at + 1700 + 30 * k,
+                5,
+                Sequence_number=number,
+                Fwd_thread_id=1,
+            )
+        story.note("Optimizer.step#SGD.step", at + 3600, 200)
+    finding = one(story, "small-batches")
+    assert said in finding.title
+    assert advised in finding.fix

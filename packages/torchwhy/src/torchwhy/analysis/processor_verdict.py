@@ -39,7 +39,7 @@ _LABELS: Final = {
     VerdictKind.COMMUNICATION: "exchanging data with other ranks",
     VerdictKind.COMPILE: "compiling",
 }
-_COMPILED_LABEL: Final = "code of torch.compile, with what calls it,"
+_COMPILED_LABEL: Final = "code of torch.compile and what calls it"
 
 
 @dataclass(frozen=True)
@@ -205,4 +205,4 @@ def _mixed_sentence(parts: Breakdown, shares: _Shares) -> str:
         ((label, share) for label, share in named.items() if share >= STALL / 2), key=lambda one: -one[1]
     )
     amounts = [f"{percent(first[1])} goes to {first[0]}", *(f"{percent(share)} to {label}" for label, share in others)]
-    return f"{no_single_limit(parts, '', amounts).rstrip(',')}."
+    return f"{no_single_limit(parts, '', amounts)}."

@@ -10,7 +10,7 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.python_lines import line_there, python_lines
+from torchwhy.rules.host.python_lines import called_there, line_there, main_calls, python_lines
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import batch_waits, worker_starts
 from torchwhy.trace.derived.idle import at_stake, idle_time
@@ -63,7 +63,9 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     single = bool(events.are(LOADED_IN_PROCESS, rows).any())
     starts = trace.derived(worker_starts).clip(window.start, window.end)
     seen = evidence(trace, rows, times=waited)
+    called = ""
     if single:
+        called = called_there(trace, lost, main_calls(trace, lost))
         cause, fix = _in_own_process(trace, rows, lost)
         seen += (*python_lines(trace, lost), *_asked_at(trace, lost))
     elif starts.total * 2 > lost.total:
@@ -87,7 +89,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         cause, fix = _of_slow_workers(waited)
     idle = " while no device had work" if trace.has_gpu else ""
     yield Finding(
-        title=f"{percent(part)} of the time goes to waiting for the next batch{idle}",
+        title=f"{percent(part)} of the time goes to waiting for the next batch{idle}{called}",
         confidence="high",
         stretches=trace.derived(batch_waits).clip(window.start, window.end),
         window=window,

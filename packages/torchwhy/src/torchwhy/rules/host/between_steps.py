@@ -13,6 +13,7 @@ from torchwhy.rules.host.python_lines import (
     advice_on_frames,
     advice_on_line,
     advice_on_waits,
+    called_there,
     line_there,
     main_calls,
     place_of_calls,
@@ -36,7 +37,7 @@ from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import Typical, steady_window, typical
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
-from torchwhy.trace.meaning.frames import READING, SAVING, called_name
+from torchwhy.trace.meaning.frames import READING, SAVING
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.libraries import LIBRARY_CALL
 from torchwhy.trace.model.intervals import Intervals
@@ -48,9 +49,6 @@ __all__ = ["between_steps_gap"]
 
 HABIT: Final = 3
 """What so many steps do is a habit of the program, though a queue of the device may hide it in all but one."""
-
-LONG_NAME: Final = 40
-"""Of a longer name of a function only the module and the function are shown."""
 
 
 @rule(
@@ -78,8 +76,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
 
     Known problems: the profiler doesn't see what Python does without stacks, nor native code that it calls past
     PyTorch's operators (NumPy, SciPy, an extension): that may be the program's very work. A thread that the
-    operating system takes off its processor looks the same, so stretches count only at places where they are usual; a
-    busy machine may make some of these, too.
+    operating system takes off its processor looks the same, so stretches count only at places where they are usual, and
+    less where `torchwhy profile` notes that the thread waited for a processor.
     """
     events, steps = trace.events, trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):
@@ -104,7 +102,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     else:
         usual = typical(trace, lost, window)
     lost = usual.when
-    if not len(lost) or usual.share < share:
+    # Where the thread waits for a processor, it does so in these stretches as anywhere.
+    if not len(lost) or usual.share * (1 - trace.derived(waited_share)) < share:
         return
     longest = int(np.argmax(lost.lengths))
     rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))
@@ -122,13 +121,10 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     at_stake = _meeting(stretches, lost).clip(usual.window.start, usual.window.end)
     if len(calls):
         called = events.times_of(calls)
-        part = (called & lost).total / lost.total
         # A call that mostly does so, or that saves, does little else that is wanted.
         if 2 * (called & lost).total >= called.total or events.are(SAVING, calls).all():
             at_stake |= called.clip(usual.window.start, usual.window.end)
-        name = called_name(trace.name(int(calls[0])))
-        name = name if len(name) <= LONG_NAME else ".".join(name.split(".")[-2:])
-        where = f", {percent(part)} of that in {name}"
+        where = called_there(trace, lost, calls)
     seen = (
         *evidence(trace, calls),
         *python_lines(trace, lost),

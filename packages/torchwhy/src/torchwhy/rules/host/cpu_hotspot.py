@@ -14,11 +14,12 @@ from torchwhy.rules.compute.slow_half import slow_products
 from torchwhy.rules.evidence import most_first
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.forward_pass import forward_pass
+from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import dtypes, elements, growth, shapes, values
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import OPTIMIZER
 from torchwhy.trace.meaning.arithmetic import CONVOLUTION, COSINE, LINEAR, READS_ALL, READS_AND_WRITES
 from torchwhy.trace.meaning.communication import EXCHANGE
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
@@ -114,12 +115,13 @@ def cpu_hotspot(
     taken = trace.events.times_of(same).clip(window.start, window.end)
     part, whole = spent[best] / total, min(window.share(taken), spent[best] / length)  # threads may work together
     fix, known = _hotspot_fix(trace, name, same, times, heavy=heavy)
+    wanted = heavy or (not known and _updating(trace, same))
     seen = by_shape(trace, same, times)
     line = own_frame(seen[0].stack)
     yield Finding(
         title=f"{shortened(name)} takes {percent(part)} of the operators' time on the CPU, {percent(whole)} of all "
         "time",
-        severity="" if known and not heavy else "low" if not heavy and most_of_it <= part else "info",
+        severity="" if known and not heavy else "low" if not wanted and most_of_it <= part else "info",
         most="medium",
         confidence="high",
         time_us=whole * window.us,
@@ -176,6 +178,12 @@ def _writes_square(trace: Trace, rows: Int32) -> bool:
         if not complete or not taken or LONG * min(taken[0][-2:]) > max(taken[0][-2:]):
             return False
     return True
+
+
+def _updating(trace: Trace, rows: Int32) -> bool:
+    """Whether an optimizer calls most of them: updates of weights are what it is for."""
+    steps = trace.events.times_of(trace.events.of(OPTIMIZER))
+    return 2 * int(np.count_nonzero(steps.overlap(trace.events.ts[rows], trace.events.end[rows]))) > len(rows)
 
 
 def _fills_weights(trace: Trace, rows: Int32) -> bool:
@@ -246,8 +254,11 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
             )
         elif trace.events.are(MAKE_TENSOR, rows[:1])[0]:
             advice.append("make the tensor once, before the loop, or a smaller one")
-        elif trace.events.are(FUSED_BY_COMPILERS, rows[:1])[0] and not trace.events.any_of(REGION):
-            advice.append("torch.compile computes it together with its neighbours")
+        elif trace.events.are(FUSED_BY_COMPILERS, rows[:1])[0] and not _updating(trace, rows):
+            if not differentiated(trace, rows).any():
+                advice.append("where its input doesn't change from step to step, compute it once, before the loop")
+            if not trace.events.any_of(REGION):
+                advice.append("torch.compile computes it together with its neighbours")
     if not advice:
         advice.append("call it less often, or on less data")
     text = "; ".join(advice)

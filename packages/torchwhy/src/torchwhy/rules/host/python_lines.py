@@ -15,6 +15,7 @@ from torchwhy.trace.derived.ownership import own_frames
 from torchwhy.trace.derived.stack_samples import LEAST, sampled_line, stack_samples
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import (
+    LISTING,
     LOGGING,
     LOOPS,
     MAKES_ARRAY,
@@ -26,6 +27,7 @@ from torchwhy.trace.meaning.frames import (
     called_name,
     line_of,
     short_frame,
+    without_line,
 )
 from torchwhy.trace.meaning.kinds import Kind, Meaning
 from torchwhy.trace.model.intervals import Intervals
@@ -36,12 +38,16 @@ __all__ = [
     "advice_on_frames",
     "advice_on_line",
     "advice_on_waits",
+    "called_there",
     "line_there",
     "main_calls",
     "place_of_calls",
     "python_lines",
     "spent_below",
 ]
+
+LONG_NAME: Final = 40
+"""Of a longer name of a function only the module and the function are shown."""
 
 _ADVICE: Final = (
     (
@@ -51,6 +57,12 @@ _ADVICE: Final = (
     ),
     (SAVING, "Save every N steps, or in another thread or process."),
     (READING, "Read and decode once before the loop, or in a Dataset with DataLoader(num_workers=4)."),
+    (
+        LISTING,
+        "All numbers of a tensor become Python's own or text there. For a log, compute means on the whole tensor and "
+        "write them every N steps; to send or store all numbers, take the bytes of the array "
+        "(tensor.numpy().tobytes(), np.save).",
+    ),
     (LOGGING, "Log every N steps, and fewer numbers: means made on whole tensors, not all their values."),
 )
 
@@ -73,13 +85,15 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
     names, which = np.unique(events.name[rows], return_inverse=True)
     spent = np.bincount(which, (ends - starts).astype(np.float64), minlength=len(names))
     texts = [events.texts[int(name)] for name in names]
+    samples = trace.derived(stack_samples)
+    seen = Counter(samples.own[i] for i in samples.inside(when).tolist())
     found = []
     for i in most_first(spent, texts)[:limit]:
         mine = which == i
         alone = not called[mine].any()
         found.append(
             Evidence(
-                texts[i],
+                _line_seen(texts[i], seen),
                 len(np.unique(rows[mine])),
                 float(spent[i]) / 1000,
                 int(starts[mine][np.argmax((ends - starts)[mine])]) / 1000,
@@ -89,6 +103,14 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
             )
         )
     return tuple(found)
+
+
+def _line_seen(function: str, seen: Counter[str]) -> str:
+    """A function with the line at which most samples of it were taken: the profiler notes where it begins."""
+    lines = [
+        line for line, count in seen.most_common() if count >= LEAST and without_line(line) == without_line(function)
+    ]
+    return lines[0] if lines else function
 
 
 def _sampled_lines(trace: Trace, when: Intervals, limit: int) -> tuple[Evidence, ...]:
@@ -165,6 +187,15 @@ def place_of_calls(trace: Trace, calls: Int32) -> str:
     if own < 0 or own == calls[0]:
         return ""
     return f" {called_name(trace.name(int(calls[0])))} is called in {line_of(trace.name(own))}."
+
+
+def called_there(trace: Trace, when: Intervals, calls: Int32) -> str:
+    """Which part of some stretches passes in calls of one function: ", 57% of that in json.dumps"; "" without calls."""
+    if not len(calls):
+        return ""
+    name = called_name(trace.name(int(calls[0])))
+    name = name if len(name) <= LONG_NAME else ".".join(name.split(".")[-2:])
+    return f", {percent((trace.events.times_of(calls) & when).total / when.total)} of that in {name}"
 
 
 def _in_frames(trace: Trace, meaning: Meaning, when: Intervals) -> int:

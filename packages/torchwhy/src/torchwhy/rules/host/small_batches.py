@@ -18,9 +18,13 @@ from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.arithmetic import CONVOLUTION, PRODUCT
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import Groups
 from torchwhy.wording import counted, percent
 
 __all__ = ["small_batches"]
+
+LOOP: Final = 8
+"""Calls of each layer in a step that are a loop."""
 
 SAVED: Final = 7 / 8
 """Of eight steps' overhead one step's remains where a batch is eight times as large."""
@@ -61,16 +65,23 @@ def small_batches(
     if 2 * at_stake(trace, whole).total < whole.total:
         return
     most = max(sizes)
+    # A loop over samples, or over time steps, calls all layers as often: so often is the rarest call.
+    times = Groups(events.name[chosen], events.text_ids("Input Dims", chosen)).count.min() / len(updates)
+    loops = times >= LOOP
+    does = f"calls its layers {times:,.0f} times with" if loops else "trains on"
     yield Finding(
-        title=f"Each step trains on {counted(most, 'row')}: its {len(places) / len(updates):,.0f} products take "
+        title=f"Each step {does} {counted(most, 'row')}: its {len(places) / len(updates):,.0f} products take "
         f"{percent(window.share(events.times_of(chosen)))} of the time",
         confidence="medium",
         time_us=whole.total / 1000 * SAVED,
         stretches=whole,
         window=window,
         evidence=evidence(trace, chosen),
-        cause="The batch is so small that a step is the overhead of its calls; a larger batch needs no more calls.",
-        fix="Use a larger batch size, such as DataLoader(..., batch_size=32), and adapt the learning rate.",
+        cause="With so few rows in each call a step is the overhead of its calls; more rows need no more calls.",
+        fix="Give the layers all rows of the step at once; for gradients of each sample: "
+        "torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0)). Steps in time need a larger batch of sequences."
+        if loops
+        else "Use a larger batch size, such as DataLoader(..., batch_size=32), and adapt the learning rate.",
     )
 
 

@@ -111,8 +111,8 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
         return (
             f"{percent(1 - explained / excess)} of the extra time lies outside of any operator: Python, files, garbage "
             "collection, or waiting.",
-            "Log, save and collect garbage in fewer steps or in another thread; record_function shows which code it "
-            "is.",
+            "See what Python does there: a late batch, a log, a file, garbage collection. record_function shows which "
+            "code it is; what every step doesn't need goes to fewer steps, or to another thread.",
             False,
         )
     if abs(count[0] - usual) <= 0.02 * count[0]:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from torchwhy.finding import Finding
+import numpy as np
+
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.steady_state import unrecorded_by_number
 from torchwhy.trace.meaning.kinds import HOST
 from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration, percent
 
-__all__ = ["steps_missing", "window_too_short"]
+__all__ = ["long_steps_elsewhere", "steps_missing", "window_too_short"]
+
+LONGER: Final = 10.0
+"""So many times the median takes a step that does something else, such as a validation."""
+
+LONG_US: Final = 100_000.0
+"""What an operating system takes a program off its processor for is shorter."""
+
+RARE: Final = 0.1
+"""Of the steps; more of them are a part of what repeats."""
 
 
 @rule("A8", "steps-missing", source="torch.profiler.schedule", frees="nothing")
@@ -76,5 +90,43 @@ def window_too_short(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
         evidence=evidence(trace, [step.row for step in found if step.row >= 0]),
         cause="The schedule's active part is that short, or the program ended.",
         fix="schedule(wait=1, warmup=1, active=3) or more; 20 active steps to judge the slowest.",
+        linked=True,
+    )
+
+
+@rule("A21", "long-steps-elsewhere", source="steps timed without a recording, ten times as long", frees="nothing")
+def long_steps_elsewhere(trace: Trace, *, share: float = 0.3, steps: int = 20) -> Iterator[Finding]:
+    """A few steps that weren't recorded take much of the run's time.
+
+    Sees: among 20 unrecorded steps or more, as `torchwhy profile` times them, two or more that take over ten times the
+    median and over 0.1 s, at most one in ten; together 30% of the time of all. No recorded step is as long.
+
+    Costs: what those steps do besides, such as a validation, a metric or a checkpoint, isn't in this recording, and no
+    other finding can be about it.
+
+    Fix: record one of them: `torchwhy profile --wait N --active 2`.
+
+    Known problems: the first and the last steps of a run are timed, those in the middle of a very long one aren't.
+    """
+    timed = trace.derived(unrecorded_by_number)
+    if len(timed) < steps:
+        return
+    usual, total = float(np.median(list(timed.values()))), sum(timed.values())
+    limit = max(LONGER * usual, LONG_US)
+    long = {number: us for number, us in timed.items() if us > limit}
+    recorded = max((step.duration / 1000 for step in trace.steps_found), default=0.0)
+    together = sum(long.values())
+    if not 2 <= len(long) <= RARE * len(timed) or together < share * total or recorded > limit:
+        return
+    first = min(long)
+    yield Finding(
+        title=f"{len(long)} of {counted(len(timed), 'unrecorded step')} take {percent(together / total)} of their "
+        f"time, up to {duration(max(long.values()))} (median {duration(usual)})",
+        severity="high",
+        confidence="high",
+        window=trace.window,
+        evidence=(Evidence(f"step {first}", len(long), together, note="not recorded"),),
+        cause="Those steps do something besides, such as a validation, a metric or a checkpoint.",
+        fix=f"Record one of them: torchwhy profile --wait {max(first - 2, 0)} --active 2.",
         linked=True,
     )

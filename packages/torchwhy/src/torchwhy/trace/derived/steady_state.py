@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from torchwhy.trace.model.steps import Step
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Typical", "decides", "settled", "steady_device_window", "steady_window", "typical", "unrecorded_steps"]
+__all__ = [
+    "Typical",
+    "decides",
+    "settled",
+    "steady_device_window",
+    "steady_window",
+    "typical",
+    "unrecorded_by_number",
+    "unrecorded_steps",
+]
 
 COLD: Final = 3.0
 """A first step so many times as long as the others (median of two or more) is a cold one."""
@@ -110,10 +119,16 @@ def unrecorded_steps(trace: Trace) -> npt.NDArray[np.float64]:
 
     They stand in the trace's top level under `UNRECORDED`, a list of [number of the step, microseconds].
     """
+    return np.array(list(unrecorded_by_number(trace).values()), np.float64)
+
+
+def unrecorded_by_number(trace: Trace) -> dict[int, float]:
+    """The same by the number of the step, counted as `torchwhy profile --wait` counts them."""
     written = trace.info.top.get(UNRECORDED)
-    pairs = written if isinstance(written, list) else []
-    times = [pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2]
-    return np.array([time for time in times if isinstance(time, int | float) and time > 0], np.float64)
+    pairs = [pair for pair in written if isinstance(pair, list) and len(pair) == 2] if isinstance(written, list) else []
+    return {
+        number: time for number, time in pairs if isinstance(number, int) and isinstance(time, int | float) and time > 0
+    }
 
 
 def _held_up(trace: Trace, steps: Sequence[Step], inside: Intervals) -> list[Step]:

@@ -23,6 +23,7 @@ __all__ = [
     "HOOK_CALL",
     "INSIDE_PYTORCH",
     "LAUNCHER",
+    "LISTING",
     "LOADER_FRAME",
     "LOGGING",
     "MAKING_TENSORS",
@@ -157,14 +158,19 @@ READING: Final = Meaning(
 )
 """Files are read or decoded. What else such a library does, resizing an image for one, is the program's work."""
 
+LISTING: Final = Meaning(
+    r"(.*[/\\]python3\.\d+[/\\])?json[/\\](__init__\.py.*: dumps?$|encoder\.py)|<built-in method tolist of ",
+    Kind.PYTHON,
+)
+"""All numbers of a tensor or an array become Python's own, or text."""
+
 LOGGING: Final = PRINTING | Meaning(
     r"(.*[/\\])?(wandb[/\\]|mlflow[/\\]|matplotlib[/\\]|tensorboardX?[/\\]|torch[/\\]utils[/\\]tensorboard"
     r"|tqdm[/\\].*: (update|refresh|display|set_\w+|write)$)"
-    r"|(.*[/\\]python3\.\d+[/\\])?json[/\\](__init__\.py.*: dumps?$|encoder\.py)"
-    r"|<built-in method (tolist|write|flush) of ",
+    r"|<built-in method (write|flush) of ",
     Kind.PYTHON,
 )
-"""Numbers go to a log, or are made ready for it."""
+"""Something goes to a log."""
 
 SINGLE_TENSOR_UPDATE: Final = Meaning(r".*\b_single_tensor_\w+", Kind.PYTHON)
 """An optimizer of PyTorch goes through its parameters one by one."""
