@@ -50,6 +50,10 @@ class LogSpaced(Feature):
         """The arguments of `LogBands`."""
         return self.fmin, self.n_bins, self.bins_per_octave, self.bandwidth_offset, self.window
 
+    def refusal(self) -> str:
+        """Return why the processor can't run in a stream."""
+        return "needs the whole signal, since its bins are parts of the spectrum of all samples"
+
     def rows(self, rate: float, residual: bool) -> int:
         """Return how many rows a transform has; raise where its parameters don't fit the rate."""
         return checked_rows(self.settings, float(rate), self.hop_length, residual)
