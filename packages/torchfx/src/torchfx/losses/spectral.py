@@ -92,7 +92,7 @@ class STFTLoss(Loss):
         if torch.compiler.is_dynamo_compiling() or not is_native(estimate) or recorded[1]:
             return self.composed(estimate, target)
         if recorded[0]:
-            found: Tensor = _WithGradient.apply(self, estimate, target)
+            found: Tensor = _WithGradient.apply(self, estimate, target)  # type: ignore[no-untyped-call]
             return found
         return self._sums(_parts(self.spectrum(estimate), self.spectrum(target)))[0]
 
@@ -171,21 +171,22 @@ def _parts(x: Tensor, y: Tensor) -> Parts:
 
 def _norm(x: Tensor) -> Tensor:
     # In two steps: one over 18 million float32 magnitudes is off by 5e-4.
-    return torch.linalg.vector_norm(torch.linalg.vector_norm(x, dim=-1))
+    found: Tensor = torch.linalg.vector_norm(torch.linalg.vector_norm(x, dim=-1))
+    return found
 
 
 class _WithGradient(torch.autograd.Function):
     """A loss that computes its gradient at once, so that no spectrum is kept for the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, loss: STFTLoss, estimate: Tensor, target: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, loss: STFTLoss, estimate: Tensor, target: Tensor) -> Tensor:
         value, grad = loss.with_gradient(estimate, target)
         ctx.loss = loss
         ctx.save_for_backward(estimate, target, grad)
         return value
 
     @staticmethod
-    def backward(ctx: Any, grad_value: Tensor) -> tuple[None, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad_value: Tensor) -> tuple[None, Tensor, None]:
         estimate, target, grad = ctx.saved_tensors
         if torch.is_grad_enabled():  # a gradient of the gradient is wanted
             (grad,) = torch.autograd.grad(ctx.loss.composed(estimate, target), estimate, create_graph=True)

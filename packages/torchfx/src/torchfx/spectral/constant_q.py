@@ -262,7 +262,8 @@ def samples_of(spectrum: Tensor, frames: int, hop: int) -> Tensor:
     whole = torch.cat([spectrum, spectrum[..., 1 : (size + 1) // 2].flip(-1).conj()], dim=-1)
     rows = torch.fft.ifft(whole.unflatten(-1, (hop, frames))[..., : frames // 2 + 1], dim=-2)
     columns = torch.fft.irfft(rows * turns(frames, hop, rows.dtype).conj().to(rows.device), n=frames)
-    return columns.transpose(-1, -2).flatten(-2)
+    found: Tensor = columns.transpose(-1, -2).flatten(-2)
+    return found
 
 
 def turns(frames: int, hop: int, dtype: torch.dtype) -> Tensor:
@@ -274,7 +275,8 @@ def turns(frames: int, hop: int, dtype: torch.dtype) -> Tensor:
 def _turns(frames: int, hop: int, dtype: torch.dtype) -> Tensor:
     angles = np.outer(np.arange(hop), np.arange(frames // 2 + 1)) * (-2 * np.pi / (frames * hop))
     with torch.inference_mode(False):
-        return torch.polar(torch.ones(angles.shape, dtype=torch.float64), torch.from_numpy(angles)).to(dtype)
+        found: Tensor = torch.polar(torch.ones(angles.shape, dtype=torch.float64), torch.from_numpy(angles)).to(dtype)
+    return found
 
 
 def analysis_table(
@@ -341,5 +343,7 @@ def _table(sources: Numbers, targets: Numbers, weights: Numbers, dtype: torch.dt
 
 
 # As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs ask NumPy beforehand.
-for each in (checked_rows, turns, analysis_table, synthesis_table):
-    each._dynamo_marked_constant = True  # type: ignore[attr-defined]
+checked_rows._dynamo_marked_constant = True  # type: ignore[attr-defined]
+turns._dynamo_marked_constant = True  # type: ignore[attr-defined]
+analysis_table._dynamo_marked_constant = True  # type: ignore[attr-defined]
+synthesis_table._dynamo_marked_constant = True  # type: ignore[attr-defined]
