@@ -45,6 +45,7 @@ class Request:
     peers: tuple[str, ...]
     as_json: bool
     output: Path
+    only: str | None = None
 
 
 def run(suite: str, request: Request) -> int:
@@ -63,6 +64,7 @@ def run(suite: str, request: Request) -> int:
             _numbers("channels", request.channels, int),
             request.threads,
             request.peers,
+            request.only,
         )
         report = _with_progress(suite, options)
         _save(report, request.output)
@@ -145,6 +147,7 @@ def measure(
     repetitions: Annotated[int | None, typer.Option("--repetitions", "-r", help="Rounds; for latency, calls.")] = None,
     limit: Annotated[float, typer.Option("--limit", help="Seconds a signal, after three rounds.")] = 60.0,
     threads: Annotated[int | None, typer.Option("--threads", help="PyTorch's threads.")] = None,
+    only: Annotated[str | None, typer.Option("--only", help="Promises that hold this regular expression.")] = None,
 ) -> None:
     """Measure this machine: equality with SciPy first, then interleaved rounds, medians with quartiles.
 
@@ -153,6 +156,6 @@ def measure(
     backward passes too (exit status 1 when one is missed).
     """
     options = Request(
-        quick, repetitions, limit, durations, samples, channels, threads, tuple(peer or ()), as_json, output
+        quick, repetitions, limit, durations, samples, channels, threads, tuple(peer or ()), as_json, output, only
     )
     raise typer.Exit(run(suite, options))

@@ -37,6 +37,7 @@ class Options:
         channels: numbers of channels.
         threads: PyTorch's threads.
         peers: other Pythons that take part, as NAME=PYTHON; for iir, fir, api and latency.
+        only: a regular expression that promises must hold; for targets.
     """
 
     quick: bool = False
@@ -47,6 +48,7 @@ class Options:
     channels: tuple[int, ...] | None = None
     threads: int | None = None
     peers: tuple[str, ...] = ()
+    only: str | None = None
 
 
 @dataclass
@@ -167,7 +169,9 @@ def _threshold(options: Options, threads: int, step: Step) -> Report:
 def _targets(options: Options, step: Step) -> Report:
     rounds = options.rounds or (QUICK_TARGET_ROUNDS if options.quick else TARGET_ROUNDS)
     rows: list[Row] = []
-    claims = targets.possible()
+    claims = targets.possible(options.only)
+    if not claims:
+        raise ArgumentError(f"--only must be found in a promise that can be measured here, got {options.only!r}")
     step(0, len(claims))
     for done, row in enumerate(targets.run(rounds, claims), 1):
         rows.append(row)
@@ -192,6 +196,7 @@ def _check(name: str, options: Options) -> None:
         "samples": (options.samples, name in {"latency", "threshold"}),
         "channels": (options.channels, name != "targets"),
         "threads": (options.threads, name != "targets"),
+        "only": (options.only, name == "targets"),
         "peer": (options.peers, of_throughput or name == "latency"),
     }
     for option, (given, taken) in takes.items():

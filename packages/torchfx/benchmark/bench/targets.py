@@ -6,6 +6,7 @@ was compared with SciPy in float64.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,7 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bench import augmentation, calls, chains, effects, octave_bank, operators, scipys_functions, signals, time_varying
+from bench import (
+    augmentation,
+    calls,
+    chains,
+    effects,
+    front_end,
+    octave_bank,
+    operators,
+    scipys_functions,
+    signals,
+    time_varying,
+)
 from bench.batches import by_batch_process, by_loop, deviation_of_longest
 from bench.chains import Chain, Design
 from bench.contenders import scipy_signal, torchfx_library
@@ -26,6 +38,7 @@ from bench.inside import compare
 from bench.report import TargetRow
 from bench.resampling import Resampling, resampled, soxr_hq, windowed_sinc
 from bench.timing import ratio, spread
+from torchfx.errors import ArgumentError
 
 __all__ = ["CLAIMS", "NOTES", "Claim", "measure", "possible", "run"]
 
@@ -59,6 +72,7 @@ NOTES = (
 )
 
 THREADS = 2
+THREADS_OF = {1: "1 thread", THREADS: f"{THREADS} threads"}
 DEEP = Chain(chains.IIR.filters * 3)
 ONE_FIR = Chain(chains.FIR.filters[:1])
 ROOM = Chain((Design("firwin", 1000, 2 * chains.FS),))
@@ -498,12 +512,108 @@ CLAIMS = (
         # 14.5 and 10.8 were measured.
         for name, channels, seconds, target in (("30 min", 1, 1800, 12), ("64 x 10 s", 64, 10, 9))
     ),
+    *(
+        Claim(
+            f"Whisper's log-mel, {name} at 16 kHz, over {library}",
+            Features(),
+            channels,
+            seconds,
+            other,
+            target,
+            ours=features,
+            off=powers_off,
+            bound=1e-5,
+            needs=(library,),
+        )
+        for library, other, targets_of in (
+            ("librosa", front_end.by_librosa, (20, 20)),
+            ("torchaudio", front_end.by_torchaudio, (12, 9)),  # it calls torch.stft
+        )
+        for (name, channels, seconds), target in zip(
+            (("30 min", 1, 1800), ("64 x 10 s", 64, 10)), targets_of, strict=True
+        )
+    ),
+    Claim(
+        "Whisper's log-mel in blocks of 100 ms, mono 60 s at 16 kHz, over torch.stft, matmul and log10",
+        Features(),
+        1,
+        60,
+        front_end.by_blocks_of_stft,
+        0.8,  # both take 0.1 ms a block: what a call costs in Python, not the arithmetic
+        ours=front_end.streamed,
+        off=powers_off,
+        bound=1e-5,
+    ),
+    *(
+        Claim(
+            f"gradients of Whisper's log-mel, {channels} x {seconds} s at 16 kHz, {THREADS_OF[threads]}, cost in "
+            "forward passes",
+            Features(),
+            channels,
+            seconds,
+            features,
+            4,
+            "<=",
+            front_end.trained,
+            threads=threads,
+            off=powers_off,
+            bound=1e-5,
+        )
+        # 2.8 to 3.5 were measured: the spectra are computed again, and their gradients transformed back.
+        for threads in THREADS_OF
+        for channels, seconds in ((1, 1), (8, 1), (1, 60), (64, 10))
+    ),
+    Claim(
+        "kaldi.fbank, mono 60 s at 16 kHz, over kaldi-native-fbank",
+        Features(),
+        1,
+        60,
+        front_end.by_kaldi_native_fbank,
+        5,
+        ours=front_end.fbank,
+        threads=1,
+        off=front_end.fbank_off,
+        bound=2e-3,
+        needs=("kaldi_native_fbank",),
+    ),
+    Claim(
+        "CQT of seven octaves, mono 60 s at 22.05 kHz, over librosa's",
+        Features(fs=22_050),
+        1,
+        60,
+        front_end.by_librosas_cqt,
+        3,
+        ours=front_end.constant_q,
+        off=front_end.constant_q_off,
+        bound=1e-5,
+        needs=("librosa",),
+    ),
+    Claim(
+        "multi-resolution STFT loss and its gradient, 16 x 2 x 131072, over auraloss",
+        Features(fs=44_100),
+        32,
+        131_072 / 44_100,
+        front_end.by_auraloss,
+        2,
+        ours=front_end.loss,
+        off=front_end.loss_off,
+        bound=1e-5,
+        needs=("auraloss",),
+    ),
 )
 
 
-def possible() -> tuple[Claim, ...]:
-    """Return the claims that can be measured with what is installed."""
-    return tuple(claim for claim in CLAIMS if all(map(find_spec, claim.needs)))
+def possible(only: str | None = None) -> tuple[Claim, ...]:
+    """Return the claims that can be measured with what is installed.
+
+    Args:
+        only: a regular expression that their texts hold; None: all.
+    """
+    try:
+        wanted = re.compile(only or "")
+    except re.error as error:
+        raise ArgumentError(f"--only must be a regular expression, got {only!r}: {error}") from None
+    return tuple(claim for claim in CLAIMS if all(map(find_spec, claim.needs)) and wanted.search(claim.text))
 
 
 def run(rounds: int, claims: tuple[Claim, ...]) -> Iterator[TargetRow]:

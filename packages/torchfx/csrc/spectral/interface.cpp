@@ -73,12 +73,22 @@ void run_gradient(const MelGradientJob& job, int threads) {
     const int64_t apart = (2 * reach + kernels.lanes * of.hop - 1) / (kernels.lanes * of.hop);  // tiles
     const int64_t together = std::max(tiles_together, apart), runs = (tiles + together - 1) / together;
     if (of.channels * of.count * of.size <= values_alone) threads = 1;
+    // Runs of the first kind set samples to 0 before they add to them, each those from `zeroed_from` on: all that it adds
+    // to, reflected ends among them, lies there, and a thread has them in its cache.
+    const auto zeroed_from = [&](int64_t run) {
+        if (run == 0 || run >= runs) return run == 0 ? int64_t{0} : of.samples;
+        const int64_t start = run * together * kernels.lanes * of.hop - of.origin;
+        return std::max<int64_t>(0, std::min(start, of.samples) - reach);
+    };
     Workspaces workspaces(threads, (mel_gradient_room(of, kernels.lanes) + 1) / 2);
     for (int64_t odd = 0; odd < 2; ++odd) {
         const int64_t some = (runs + 1 - odd) / 2;
         parallel_for_or_throw(of.channels * some, threads, [&](int64_t i) {
             const Workspaces::Lease space(workspaces);
-            const int64_t first = (2 * (i % some) + odd) * together, end = std::min(tiles, first + together);
+            const int64_t run = 2 * (i % some) + odd;
+            float* const samples = job.grad_x + i / some * of.samples;
+            if (odd == 0) std::fill(samples + zeroed_from(run), samples + zeroed_from(run + 2), 0.0f);
+            const int64_t first = run * together, end = std::min(tiles, first + together);
             for (int64_t t = first; t < end; ++t)
                 kernels.gradient_tile(job, i / some, t * kernels.lanes, reinterpret_cast<float*>(space.data()));
         });
@@ -148,7 +158,6 @@ extern "C" int32_t torchfx_mel_backward(const float* grad_y, const float* x, int
         const FlushSubnormals flush(true);
         const Pass pass(x, x_channel_stride, x_time_stride, samples, nullptr, channels, count, window, length, size,
                         hop, origin, reflect, filters, bands, settings);
-        std::fill(grad_x, grad_x + channels * samples, 0.0f);
         run_gradient({pass.job, grad_y, grad_x}, threads);
         return TORCHFX_OK;
     } catch (const std::bad_alloc&) {

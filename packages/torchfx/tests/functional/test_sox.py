@@ -247,3 +247,9 @@ def test_vad_of_no_speech_is_empty():
 def test_misuse_is_said(call, message):
     with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         call(torch.zeros(1, 50))
+
+
+def test_true_is_1_as_in_torchaudio():
+    x = torch.randn(2, 300, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert torch.equal(F.phaser(x, 8000, True), F.phaser(x, 8000, 1.0))
+    assert torch.autograd.gradcheck(lambda x: F.phaser(x, 8000, True), x[:, :20].clone().requires_grad_())

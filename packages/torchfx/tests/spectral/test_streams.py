@@ -6,11 +6,15 @@ import pytest
 import torch
 
 import torchfx as fx
-from torchfx.errors import ArgumentError, StreamError
+from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
 from torchfx.spectral import (
+    CQT,
     MFCC,
     AmplitudeToDB,
     ComputeDeltas,
+    GriffinLim,
+    InverseCQT,
+    InverseSpectrogram,
     LogMel,
     MelScale,
     MelSpectrogram,
@@ -20,7 +24,7 @@ from torchfx.spectral import (
 
 from .test_spectra import noise
 
-pytestmark = pytest.mark.filterwarnings("ignore:mel band")
+pytestmark = pytest.mark.filterwarnings("ignore:mel band", "ignore:length is above")
 FS = 16_000
 MADE = {
     "centred": lambda: Spectrogram(n_fft=64, hop_length=20),
@@ -46,6 +50,22 @@ MADE = {
     "running mean around more than there is": lambda: LogMel("kaldi", 8) | SlidingWindowCmn(99, center=True),
     "slopes of what a running mean leaves": lambda: LogMel("kaldi", 8) | SlidingWindowCmn(5, 2) | ComputeDeltas(),
     "behind a filter": lambda: fx.filter.HiButterworth(80) | MelSpectrogram(n_fft=64, n_mels=10),
+    "and back": lambda: Spectrogram(64, 50, 20, power=None) | InverseSpectrogram(64, 50, 20),
+    "and back, normalised": lambda: (
+        Spectrogram(63, None, 9, power=None, normalized=True) | InverseSpectrogram(63, None, 9, normalized=True)
+    ),
+    "and back to a length": lambda: Spectrogram(64, power=None) | InverseSpectrogram(64, length=2300),
+    "and back to more than there is": lambda: Spectrogram(64, power=None) | InverseSpectrogram(64, length=2600),
+    "and back from the start": lambda: (
+        Spectrogram(64, None, 30, window="hamming", center=False, power=None)
+        | InverseSpectrogram(64, None, 30, window="hamming", center=False)
+    ),
+    "and back by windows side by side": lambda: (
+        Spectrogram(32, None, 32, window="boxcar", power=None) | InverseSpectrogram(32, None, 32, window="boxcar")
+    ),
+    "and back, then a filter": lambda: (
+        Spectrogram(64, power=None) | InverseSpectrogram(64) | fx.filter.LoButterworth(90)
+    ),
     "behind a late step": lambda: fx.effect.Limiter() | MelSpectrogram(n_fft=64, n_mels=10),
 }
 
@@ -140,6 +160,9 @@ def test_a_state_is_saved_and_restored():
         (lambda: Spectrogram() | AmplitudeToDB(top_db=80), "loudest value"),
         (lambda: Spectrogram() | ComputeDeltas(mode="circular"), "whose end lies before its start"),
         (lambda: Spectrogram(pad=3), "needs the whole signal"),
+        (lambda: Spectrogram() | GriffinLim(), "each iteration changes the phases"),
+        (lambda: CQT(), "parts of the spectrum of all samples"),
+        (lambda: InverseCQT(hop_length=32), "parts of the spectrum of all samples"),
     ],
 )
 def test_what_needs_the_whole_signal_says_so(make, reason):
@@ -163,3 +186,54 @@ def test_features_do_not_change_while_a_signal_runs():
     chain[1].n_mels = 12
     with pytest.raises(StreamError, match="reset"):
         stream.process(noise(1, 1000))
+
+
+def test_spectra_become_samples_block_by_block():
+    inverse, x = InverseSpectrogram(64, 40, 12), Spectrogram(64, 40, 12, power=None)(noise(2, 900, dtype=torch.float64))
+    whole, random = inverse(x), Random(3)
+    stream = fx.Stream(inverse, FS, 2)
+    parts, at = [], 0
+    while at < x.shape[-1]:
+        count, again = random.choice([0, 1, 2, 7]), fx.Stream(inverse, FS, 2)
+        if parts:
+            again.state, stream = stream.state, again
+        parts.append(stream.process(x[..., at : at + count]))
+        at += count
+        given = sum(part.shape[-1] for part in parts)
+        assert given == max(0, 12 * min(at, x.shape[-1]) - 32) >= 12 * (min(at, x.shape[-1]) - inverse.latency_frames)
+    assert torch.allclose(torch.cat([*parts, stream.flush()], dim=-1), whole, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        (torch.zeros(2, 33, 4), "block must be complex, got torch.float32"),
+        (torch.zeros(3, 33, 4) + 0j, r"shape \(2, bins, frames\), got \(3, 33, 4\)"),
+        (torch.zeros(2, 30, 4) + 0j, "x must have n_fft // 2 \\+ 1 = 33 bins, got 30"),
+    ],
+)
+def test_blocks_of_features_are_checked(block, message):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+        fx.Stream(InverseSpectrogram(64), FS, 2).process(block)
+
+
+def test_levels_of_features_come_in_blocks():
+    x = Spectrogram(64)(noise(2, 900))
+    stream = fx.Stream(AmplitudeToDB(), FS, 2)
+    parts = [stream.process(part) for part in x.split(5, dim=-1)]
+    assert torch.allclose(torch.cat([*parts, stream.flush()], dim=-1), AmplitudeToDB()(x))
+
+
+def test_too_few_frames_are_refused_whole_and_in_a_stream():
+    inverse, frame = InverseSpectrogram(64, pad=3), torch.zeros(1, 33, 1) + 0j
+    stream = fx.Stream(inverse, FS, 1)
+    stream.process(frame)
+    for call in (lambda: inverse(frame), stream.flush):
+        with pytest.raises(ArgumentError, match=r"at least 2 frames of 64 samples, 32 apart, .* got 1"):
+            call()
+
+
+def test_live_audio_refuses_frames():
+    chain = Spectrogram(64, power=None) | InverseSpectrogram(64)
+    with pytest.raises(StreamError, match="features give theirs in frames"):
+        fx.realtime.RealtimeProcessor(chain, fx.realtime.FileClock(noise(2, 4000))).start()

@@ -328,7 +328,7 @@ def _wave(length: int, start: float, sinusoidal: bool) -> Tensor:
 
 
 def _within(name: str, value: float, low: float, high: float) -> float:
-    number = finite_number(name, value)
+    number = finite_number(name, int(value) if isinstance(value, bool) else value)  # torchaudio takes True for 1, too
     if not low <= number <= high:
         raise ArgumentError(f"{name} must lie in [{number_text(low)}, {number_text(high)}], got {number_text(number)}")
     return number

@@ -23,7 +23,7 @@ from torchfx import audio_io
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
 from torchfx.parameters import Declaration
-from torchfx.plan import Plan, plan_of
+from torchfx.plan import FeatureStep, Plan, plan_of
 from torchfx.realtime.backends import Backend, DeviceError, SoundDevice, Target, blocks_of, check_ends
 from torchfx.realtime.config import RealtimeConfig
 from torchfx.realtime.engine import COUNTERS, Engine, LiveProgram
@@ -599,6 +599,8 @@ class RealtimeProcessor:
         shape = (self.config.channels,)
         if plan.gives == "features":
             raise StreamError("a live chain must give samples, and this one ends in features: torchfx.Stream runs it")
+        if any(isinstance(step, FeatureStep) for step in plan.steps):
+            raise StreamError("a live chain must give a sample for each, and features give theirs in frames")
         if not plan.keeps_rate:
             raise StreamError("a live chain cannot change the sample rate: the device has one")
         if tuple(plan.leading(shape)) != shape:

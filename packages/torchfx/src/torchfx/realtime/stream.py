@@ -13,7 +13,7 @@ from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
-from torchfx.plan import Plan, State, changes, kind_of, lapses_by_changes, plan_of, runs_children
+from torchfx.plan import FeatureStep, Plan, State, changes, kind_of, lapses_by_changes, plan_of, runs_children
 from torchfx.plan.transition import Transition, settled, transition
 from torchfx.realtime.runner import Runner
 from torchfx.tensors import lacks_float64, through_cpu
@@ -93,6 +93,7 @@ class Stream:
         Args:
             block: float32 or float64, (channels, time), or (time,) for one channel; time may be 0. Leading dimensions
                 are signals side by side. All blocks have one type and device, and all dimensions but time in common.
+                Where the first processor takes features, (channels, bins, frames), complex if it takes such.
 
         Returns:
             As many samples, `latency_samples` late. The last ones come from `flush`. Where the processor changes the
@@ -183,12 +184,23 @@ class Stream:
         """Check a block that is unlike the one before; the first one decides what all are like."""
         if not isinstance(block, Tensor):
             raise ArgumentTypeError(f"block must be a tensor (channels, time), got {type(block).__name__}")
-        if block.dtype not in {torch.float32, torch.float64}:
+        first = self._plan.steps[0] if self._plan.steps else None
+        if isinstance(first, FeatureStep) and first.module.takes == "features":
+            if block.is_complex() != first.module.takes_complex:
+                needed = "complex" if first.module.takes_complex else "real"
+                raise ArgumentTypeError(f"block must be {needed}, got {block.dtype}")
+            if block.dim() < 3 or block.shape[-3] != self.channels:
+                raise ArgumentError(
+                    f"block must have the shape ({self.channels}, bins, frames), got {tuple(block.shape)}"
+                )
+            like = (block.shape[:-1], block.real.dtype, block.device)
+        else:
+            channels = block.shape[-2] if block.dim() > 1 else 1
+            if block.dim() == 0 or channels != self.channels:
+                raise ArgumentError(f"block must have the shape ({self.channels}, time), got {tuple(block.shape)}")
+            like = (block.shape[:-1], block.dtype, block.device)
+        if like[1] not in {torch.float32, torch.float64}:
             raise not_float("block", block.dtype)
-        channels = block.shape[-2] if block.dim() > 1 else 1
-        if block.dim() == 0 or channels != self.channels:
-            raise ArgumentError(f"block must have the shape ({self.channels}, time), got {tuple(block.shape)}")
-        like = (block.shape[:-1], block.dtype, block.device)
         if self._blocks is not None and like != self._blocks:
             shape, dtype, device = self._blocks
             raise ArgumentError(

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import pad as padded
@@ -17,6 +18,8 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, count, flag, number, sample_rate
 
 __all__ = ["CQT", "VQT", "InverseCQT", "InverseVQT"]
+
+Numbers = npt.NDArray[Any]
 
 C1 = 32.70319566257483
 """Hz, 440 2^(-45/12)."""
@@ -46,6 +49,10 @@ class LogSpaced(Feature):
     def settings(self) -> tuple[float, int, int, float, str]:
         """The arguments of `LogBands`."""
         return self.fmin, self.n_bins, self.bins_per_octave, self.bandwidth_offset, self.window
+
+    def refusal(self) -> str:
+        """Return why the processor can't run in a stream."""
+        return "needs the whole signal, since its bins are parts of the spectrum of all samples"
 
     def rows(self, rate: float, residual: bool) -> int:
         """Return how many rows a transform has; raise where its parameters don't fit the rate."""
@@ -102,10 +109,9 @@ class LogSpectrum(LogSpaced):
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the bins of all frames."""
         rows, hop, frames = self.rows(rate, self.residual), self.hop_length, -(-x.shape[-1] // self.hop_length)
-        sources, targets, weights, _ = tables(self.settings, float(rate), frames, hop, self.residual)
-        spectrum = torch.fft.rfft(padded(x, (0, frames * hop - x.shape[-1])))
-        placed = moved(spectrum, sources, targets, weights * (2 / hop), rows * frames)
-        found: Tensor = torch.fft.ifft(placed.unflatten(-1, (rows, frames)))
+        table = analysis_table(self.settings, float(rate), frames, hop, self.residual, x.dtype)
+        spectrum = spectrum_of(padded(x, (0, frames * hop - x.shape[-1])), hop)
+        found: Tensor = torch.fft.ifft(summed(spectrum, table, rows * frames).unflatten(-1, (rows, frames)))
         return found
 
 
@@ -134,11 +140,9 @@ class LogSynthesis(LogSpaced):
                 f"length must lie in [{(frames - 1) * hop + 1}, {frames * hop}] samples for {frames} frames, {hop} "
                 f"apart, got {self.length}"
             )
-        targets, sources, _, dual = tables(self.settings, float(rate), frames, hop, True)
-        bins = torch.fft.fft(x).flatten(-2)
-        spectrum = moved(bins, sources, targets, dual * (hop / 2), frames * hop // 2 + 1)
-        found: Tensor = torch.fft.irfft(spectrum, n=frames * hop)
-        return found[..., : self.length]
+        table = synthesis_table(self.settings, float(rate), frames, hop, x.real.dtype)
+        spectrum = summed(torch.fft.fft(x).flatten(-2), table, frames * hop // 2 + 1)
+        return samples_of(spectrum, frames, hop)[..., : self.length]
 
 
 class CQT(LogSpectrum):
@@ -223,35 +227,123 @@ class InverseVQT(LogSynthesis):
     fs: float | None = sample_rate(default=None)
 
 
-def moved(values: Tensor, sources: Tensor, targets: Tensor, weights: Tensor, size: int) -> Tensor:
+Table = tuple[Tensor, Tensor, tuple[tuple[int, int], ...]]
+"""Sources, their weights, and the ranges of targets that these are added to, one range after the other."""
+
+
+def summed(values: Tensor, table: Table, size: int) -> Tensor:
     """Return (..., size) where each weighted source is added to its target."""
-    shape = (*values.shape[:-1], len(sources))
-    taken = values.gather(-1, sources.to(values.device).expand(shape))
-    taken = taken * weights.to(values.device, values.real.dtype)
-    zeros = torch.zeros(*values.shape[:-1], size, dtype=values.dtype, device=values.device)
-    return zeros.scatter_add(-1, targets.to(values.device).expand(shape), taken)
+    sources, weights, ranges = table
+    taken = values.index_select(-1, sources.to(values.device)).mul_(weights.to(values.device))
+    found = values.new_zeros(*values.shape[:-1], size)
+    for (first, end), part in zip(ranges, taken.split([end - first for first, end in ranges], dim=-1), strict=True):
+        found[..., first:end] += part
+    return found
 
 
-def tables(
-    settings: tuple[float, int, int, float, str], rate: float, frames: int, hop: int, residual: bool
-) -> tuple[Tensor, ...]:
-    """Return which bin of the spectrum goes where in (rows x frames), by which weight, and the dual weight."""
-    return _tables(settings, rate, frames, hop, residual)
+def spectrum_of(x: Tensor, hop: int) -> Tensor:
+    """Return `torch.fft.rfft(x)` of (..., frames x hop) samples, as transforms of `frames` and of `hop` values.
+
+    One transform of all samples is several times slower: its steps lie too far apart for caches, and it runs on one
+    thread. Bin a + frames b is the transform over q of e^(-2 pi i a q / samples) times that over p of sample hop p + q.
+    """
+    size, frames = x.shape[-1], x.shape[-1] // hop
+    columns = torch.fft.rfft(x.unflatten(-1, (frames, hop)).transpose(-1, -2).contiguous())
+    rows = torch.fft.fft(columns * turns(frames, hop, columns.dtype).to(x.device), dim=-2)
+    # Row b begins at bin frames b; its second half are the conjugates of bins that lie as far from the spectrum's end.
+    half = hop // 2
+    mirrored = rows[..., hop - 1 - half :, 1 : (frames + 1) // 2].flip(-1, -2).conj()
+    return torch.cat([rows[..., : half + 1, :], mirrored], dim=-1).flatten(-2)[..., : size // 2 + 1]
+
+
+def samples_of(spectrum: Tensor, frames: int, hop: int) -> Tensor:
+    """Return `torch.fft.irfft(spectrum, n=frames * hop)`, the steps of `spectrum_of` undone."""
+    size = frames * hop
+    whole = torch.cat([spectrum, spectrum[..., 1 : (size + 1) // 2].flip(-1).conj()], dim=-1)
+    rows = torch.fft.ifft(whole.unflatten(-1, (hop, frames))[..., : frames // 2 + 1], dim=-2)
+    columns = torch.fft.irfft(rows * turns(frames, hop, rows.dtype).conj().to(rows.device), n=frames)
+    found: Tensor = columns.transpose(-1, -2).flatten(-2)
+    return found
+
+
+def turns(frames: int, hop: int, dtype: torch.dtype) -> Tensor:
+    """Return e^(-2 pi i q a / (frames hop)), (hop, frames // 2 + 1)."""
+    return _turns(frames, hop, dtype)
+
+
+@lru_cache(maxsize=4)
+def _turns(frames: int, hop: int, dtype: torch.dtype) -> Tensor:
+    angles = np.outer(np.arange(hop), np.arange(frames // 2 + 1)) * (-2 * np.pi / (frames * hop))
+    with torch.inference_mode(False):
+        found: Tensor = torch.polar(torch.ones(angles.shape, dtype=torch.float64), torch.from_numpy(angles)).to(dtype)
+    return found
+
+
+def analysis_table(
+    settings: tuple[float, int, int, float, str], rate: float, frames: int, hop: int, residual: bool, dtype: torch.dtype
+) -> Table:
+    """Return which bin of the spectrum is added to which of (rows x frames), and with what weight."""
+    return _analysis_table(settings, rate, frames, hop, residual, dtype)
 
 
 @lru_cache(maxsize=8)
-def _tables(
+def _analysis_table(
+    settings: tuple[float, int, int, float, str], rate: float, frames: int, hop: int, residual: bool, dtype: torch.dtype
+) -> Table:
+    bins, places, weights = _placed(settings, rate, frames, hop, residual)
+    return _table(bins, places, weights * (2 / hop), dtype)
+
+
+def synthesis_table(
+    settings: tuple[float, int, int, float, str], rate: float, frames: int, hop: int, dtype: torch.dtype
+) -> Table:
+    """Return which of (rows x frames) is added to which bin of the spectrum, with the dual frame's weights."""
+    return _synthesis_table(settings, rate, frames, hop, dtype)
+
+
+@lru_cache(maxsize=8)
+def _synthesis_table(
+    settings: tuple[float, int, int, float, str], rate: float, frames: int, hop: int, dtype: torch.dtype
+) -> Table:
+    bins, places, weights = _placed(settings, rate, frames, hop, True)
+    squares = np.bincount(bins, weights**2, minlength=frames * hop // 2 + 1)
+    return _table(places, bins, weights / squares[bins] * (hop / 2), dtype)
+
+
+def _placed(
     settings: tuple[float, int, int, float, str], rate: float, frames: int, hop: int, residual: bool
-) -> tuple[Tensor, ...]:
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the bins of the spectrum that the rows hold, where each goes in (rows x frames), and their weights."""
     rows = LogBands(*settings).weights(rate, frames * hop, hop, residual)
     bins = np.concatenate([first + np.arange(len(row)) for first, row in rows])
     places = np.repeat(np.arange(len(rows)), [len(row) for _, row in rows]) * frames + bins % frames
-    weights = np.concatenate([row for _, row in rows])
-    squares = np.bincount(bins, weights**2, minlength=frames * hop // 2 + 1)
+    return bins, places, np.concatenate([row for _, row in rows])
+
+
+def _table(sources: Numbers, targets: Numbers, weights: Numbers, dtype: torch.dtype) -> Table:
+    """Return what `summed` reads: the first source of each target, then the second of those that have one, and so on.
+
+    No two of a range have the same target, so that it is added at once; a weight of 0 stands where there is no source.
+    """
+    order = np.argsort(targets, kind="stable")
+    sources, targets, weights = sources[order], targets[order], weights[order]
+    at = np.arange(len(targets))
+    nth = at - np.maximum.accumulate(np.where(np.diff(targets, prepend=-1) != 0, at, 0))
+    ranges, taken, factors = [], [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    for n in range(int(nth.max(initial=-1)) + 1):
+        those = np.flatnonzero(nth == n)
+        first, end = int(targets[those[0]]), int(targets[those[-1]]) + 1
+        taken.append(np.zeros(end - first, dtype=np.int64))
+        factors.append(np.zeros(end - first))
+        taken[-1][targets[those] - first], factors[-1][targets[those] - first] = sources[those], weights[those]
+        ranges.append((first, end))
     with torch.inference_mode(False):
-        return tuple(torch.from_numpy(each) for each in (bins, places, weights, weights / squares[bins]))
+        indices, scales = torch.from_numpy(np.concatenate(taken)), torch.from_numpy(np.concatenate(factors)).to(dtype)
+    return indices, scales, tuple(ranges)
 
 
 # As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs ask NumPy beforehand.
 checked_rows._dynamo_marked_constant = True  # type: ignore[attr-defined]
-tables._dynamo_marked_constant = True  # type: ignore[attr-defined]
+turns._dynamo_marked_constant = True  # type: ignore[attr-defined]
+analysis_table._dynamo_marked_constant = True  # type: ignore[attr-defined]
+synthesis_table._dynamo_marked_constant = True  # type: ignore[attr-defined]

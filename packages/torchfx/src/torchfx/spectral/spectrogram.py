@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import fold
 from torch.nn.functional import pad as padded
 
 from torchfx import _ops
 from torchfx._ops.mel.composite import framed
+from torchfx.checks import callers_level
 from torchfx.core.feature import Feature
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, count, flag, number, sample_rate, window
+from torchfx.plan import State
 from torchfx.spectral.framed import PAD_MODES, Windowed, window_taps
 
 __all__ = [
@@ -24,6 +28,10 @@ __all__ = [
     "griffin_lim",
     "overlap_added",
 ]
+
+UNCOVERED = "window must cover every sample, and that of {} samples, {} apart, does not (center={}): {}"
+LEAST_COVER = 1e-11
+"""The least sum of squared windows that is divided by, as in `torch.istft`."""
 
 GREATEST_HOP = "hop_length must be <= win_length = {}, or samples between the windows are lost, got {}"
 
@@ -86,7 +94,8 @@ class InverseSpectrogram(Feature):
 
     Takes (..., n_fft // 2 + 1, frames), complex; gives (..., time). Windowed frames are added up and divided by the sum
     of the squared windows (D. W. Griffin, J. S. Lim, Signal Estimation from Modified Short-Time Fourier Transform, IEEE
-    Trans. ASSP 32 (2), 1984), as `torch.istft` does.
+    Trans. ASSP 32 (2), 1984), as `torch.istft` does. In a stream a sample appears with the last frame that covers it,
+    `latency_frames` behind its own.
 
     Raises:
         ArgumentError: a hop above the window, or samples that no window covers.
@@ -122,16 +131,99 @@ class InverseSpectrogram(Feature):
         if self.hop_length is not None and self.hop_length > length:
             raise ArgumentError(GREATEST_HOP.format(length, self.hop_length))
 
+    @property
+    def hop(self) -> int:
+        """Samples from one frame to the next."""
+        return self.hop_length or max(1, (self.win_length or self.n_fft) // 2)
+
+    @property
+    def start(self) -> int:
+        """How many samples after the first frame's first one the result begins."""
+        return self.pad + (self.n_fft // 2 if self.center else 0)
+
+    @property
+    def latency_frames(self) -> int:
+        """How many frames after frame f a stream gives samples up to (f + 1) hop_length."""
+        return -(-(self.start + self._held) // self.hop)
+
+    def refusal(self) -> str:
+        """Return "": it runs in streams."""
+        return ""
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the leading dimensions of the samples for those of spectra (..., bins)."""
+        return tuple(shape[:-1])
+
     def features(self, x: Tensor, rate: float | None) -> Tensor:
         """Return the samples."""
+        taps = window_taps(self.window, self.win_length or self.n_fft).to(x.device)
+        return overlap_added(self._scaled(x, taps), taps, self.n_fft, self.hop, self.length, self.pad, self.center)
+
+    @property
+    def _held(self) -> int:
+        """How many samples that no further frame covers a stream holds: the result may end before them."""
+        return max(0, self.start - (self.n_fft - self.hop))
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return the sums of frames that have not been given, and how many frames came."""
+        sums = torch.zeros(*shape[:-1], self._held + self.n_fft - self.hop, dtype=dtype, device=device)
+        return sums, torch.zeros(1, dtype=torch.int64)
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Return the samples that no further frame covers."""
+        sums, count = state
+        if not x.shape[-1]:
+            return sums[..., :0], state
+        window, begun, time = self._whole_window(sums), int(count) * self.hop - self._held, x.shape[-1] * self.hop
+        frames = torch.fft.irfft(self._scaled(x, window).transpose(-1, -2), self.n_fft) * window
+        rows = frames.reshape(-1, *frames.shape[-2:]).transpose(-1, -2)
+        size = (1, time + self.n_fft - self.hop)
+        added = fold(rows, size, (1, self.n_fft), stride=(1, self.hop)).reshape(*frames.shape[:-2], size[1])
+        added, after = padded(sums, (0, time)) + padded(added, (self._held, 0)), count + x.shape[-1]
+        end = begun + time if self.length is None else min(begun + time, self.start + self.length)
+        return self._divided(added, window, begun, end, int(after)), (added[..., time:], after)
+
+    def finish(self, state: State, rate: Any) -> Tensor:
+        """Return the samples that the last frames cover, and zeros behind them up to `length`."""
+        sums, count = state
+        frames = int(count)
+        if not frames:
+            return sums[..., :0]
+        begun = frames * self.hop - self._held
+        covered = begun + sums.shape[-1]
+        check_covered(covered, self.n_fft, self.hop, self.length, self.start)
+        end = covered - self.start if self.length is None else self.start + self.length
+        y = self._divided(sums, self._whole_window(sums), begun, min(end, covered), frames)
+        return padded(y, (0, max(0, end - max(covered, self.start))))
+
+    def _whole_window(self, like: Tensor) -> Tensor:
+        taps = window_taps(self.window, self.win_length or self.n_fft).to(like)
+        left = (self.n_fft - len(taps)) // 2
+        return padded(taps, (left, self.n_fft - len(taps) - left))
+
+    def _scaled(self, x: Tensor, taps: Tensor) -> Tensor:
+        """Return the spectra before they were normalised."""
         if x.shape[-2] != self.n_fft // 2 + 1:
             raise ArgumentError(f"x must have n_fft // 2 + 1 = {self.n_fft // 2 + 1} bins, got {x.shape[-2]}")
-        length = self.win_length or self.n_fft
-        taps = window_taps(self.window, length).to(x.device)
-        if self.normalized:
-            x = x * taps.square().sum().sqrt().to(x.real.dtype)
-        hop = self.hop_length or max(1, length // 2)
-        return overlap_added(x, taps, self.n_fft, hop, self.length, self.pad, self.center)
+        return x * taps.square().sum().sqrt().to(x.real.dtype) if self.normalized else x
+
+    def _divided(self, added: Tensor, window: Tensor, begun: int, end: int, count: int) -> Tensor:
+        """Return sums up to `end`, without those before the result's start, over the sums of squared windows.
+
+        Places are counted from the first frame's first sample; `added` begins at `begun`.
+        """
+        at = torch.arange(max(begun, self.start), max(end, begun, self.start), device=added.device)
+        frame = at // self.hop - torch.arange(-(-self.n_fft // self.hop), device=added.device)[:, None]
+        inside = at - frame * self.hop
+        covers = (frame >= 0) & (frame < count) & (inside < self.n_fft)
+        squares = torch.where(covers, window.square()[inside.clamp(max=self.n_fft - 1)], 0.0).sum(0)
+        if len(at) and float(squares.min()) < LEAST_COVER:
+            raise ArgumentError(
+                UNCOVERED.format(self.win_length or self.n_fft, self.hop, self.center, "its squares add up to 0 there")
+            )
+        return added[..., at - begun] / squares
 
 
 def overlap_added(
@@ -153,19 +245,41 @@ def overlap_added(
         length: samples of the result; None: as many as the frames cover.
 
     Raises:
-        ArgumentError: samples that no window covers.
+        ArgumentError: samples that no window covers, frames that cover none of the result.
     """
+    side, covered = n_fft // 2 if center else 0, (x.shape[-1] - 1) * hop + n_fft
+    check_covered(covered, n_fft, hop, length, side + pad)
     rows, whole = x.reshape(-1, *x.shape[-2:]), None if length is None else length + 2 * pad
     window = taps.to(x.real.dtype)
+    missing = 0 if whole is None else max(0, whole - (covered - side))
+    whole = None if whole is None else whole - missing
     try:
         y = torch.istft(rows, n_fft, hop, len(taps), window, center, onesided=onesided, length=whole)
     except RuntimeError as error:
-        raise ArgumentError(
-            f"window must cover every sample, and that of {len(taps)} samples, {hop} apart, does not "
-            f"(center={center}): {str(error).splitlines()[0]}"
-        ) from error
-    y = y[..., pad : y.shape[-1] - pad]
+        raise ArgumentError(UNCOVERED.format(len(taps), hop, center, str(error).splitlines()[0])) from error
+    y = padded(y, (0, missing))[..., pad : y.shape[-1] + missing - pad]
     return y.reshape(*x.shape[:-2], y.shape[-1])
+
+
+def check_covered(covered: int, n_fft: int, hop: int, length: int | None, start: int) -> None:
+    """Raise where frames end before the result begins, `start` samples behind their first one; warn of too few.
+
+    Args:
+        covered: how many samples the frames cover.
+        n_fft, hop, length: of the processor.
+        start: where the result begins, and how long before their end it ends where `length` is None.
+    """
+    if length is None and covered <= 2 * start:
+        least = -(-(2 * start + 1 - n_fft) // hop) + 1
+        raise ArgumentError(
+            f"x must have at least {least} frames of {n_fft} samples, {hop} apart, or no sample is left, "
+            f"got {(covered - n_fft) // hop + 1}"
+        )
+    if length is not None and length > covered - start:
+        text = (
+            f"length is above the {max(0, covered - start)} samples that the frames cover, and zeros follow: {length}"
+        )
+        warnings.warn(text, stacklevel=callers_level())
 
 
 class GriffinLim(Feature):
@@ -200,6 +314,10 @@ class GriffinLim(Feature):
     def check_parameters(self) -> None:
         """Raise where windows don't overlap."""
         InverseSpectrogram(self.n_fft, self.win_length, self.hop_length)
+
+    def refusal(self) -> str:
+        """Return why the processor can't run in a stream."""
+        return "needs the whole signal, since each iteration changes the phases of frames by those of all around them"
 
     def features(self, x: Tensor, rate: float | None) -> Tensor:
         """Return the samples."""
