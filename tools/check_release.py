@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
+from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
+
 from check_wheel import complaints, exported_names
-from packaging.utils import parse_sdist_filename, parse_wheel_filename
-from wheels import PACKAGES, PLATFORMS, ROOT
+from wheels import PACKAGES, PLATFORMS, ROOT, name_and_version
+
+NOT_OURS = {"torchfx"}
+"""Names that belong to other projects on the index; a package's is `name` in its pyproject.toml."""
 
 
 def missing(folder: Path, version: str) -> list[str]:
-    """Return what a release of a version lacks or has too much."""
-    found = []
+    """Return what a release of a version lacks or has too much; nothing if it is whole."""
     wheels = sorted(folder.glob("*.whl"))
-    for package in PACKAGES:
-        mine = {path: parse_wheel_filename(path.name) for path in wheels if path.name.startswith(f"{package}-")}
-        tags = {str(tag.platform) for _, _, _, all_tags in mine.values() for tag in all_tags}
-        wanted = {tag for platform in PLATFORMS for tag in platform.tag.split(".")}
-        found += [f"{package}: no wheel for {tag}" for tag in sorted(wanted - tags)]
-        found += [f"{path.name}: not version {version}" for path, parts in mine.items() if str(parts[1]) != version]
-        sources = [parse_sdist_filename(path.name) for path in folder.glob(f"{package}-*.tar.gz")]
-        if [str(one) for _, one in sources] != [version]:
-            found.append(f"{package}: no source distribution of version {version}")
-        interfaces = {frozenset(exported_names(path)) for path in mine}
-        if len(interfaces) > 1:
-            found.append(f"{package}: the wheels' libraries give out different functions")
+    found = [text for package in PACKAGES for text in _of_package(package, folder, wheels, version)]
     found += [f"{path.name}: {text}" for path in wheels for text in complaints(path)]
-    if f"\n## {version}" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
-        found.append(f"CHANGELOG.md has no heading for {version}")
+    if f"\n## {version}\n" not in (ROOT / "CHANGELOG.md").read_text("utf-8"):
+        found.append(f"CHANGELOG.md has no heading '## {version}'")
+    if not re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE):
+        found.append(f"CITATION.cff is not of version {version}")
+    return found
+
+
+def _of_package(package: str, folder: Path, wheels: list[Path], version: str) -> list[str]:
+    name, declared = name_and_version(package)
+    found = [f"packages/{package}/pyproject.toml says version {declared}, the tag {version}"] * (declared != version)
+    if canonicalize_name(name) in NOT_OURS:
+        found.append(
+            f"{name}: another project's name on the index; packages/{package}/pyproject.toml needs another one"
+        )
+    named = canonicalize_name(name)
+    mine = {path: parse_wheel_filename(path.name) for path in wheels}
+    mine = {path: parts for path, parts in mine.items() if parts[0] == named}
+    tags = [str(tag.platform) for _, _, _, all_tags in mine.values() for tag in all_tags]
+    wanted = {tag for platform in PLATFORMS for tag in platform.tag.split(".")}
+    found += [f"{name}: no wheel for {tag}" for tag in sorted(wanted - set(tags))]
+    found += [f"{path.name}: not version {version}" for path, parts in mine.items() if str(parts[1]) != version]
+    sources = [parse_sdist_filename(path.name) for path in folder.glob("*.tar.gz")]
+    if [str(one) for of, one in sources if of == named] != [version]:
+        found.append(f"{name}: not one source distribution of version {version}")
+    if len({frozenset(exported_names(path)) for path in mine}) > 1:
+        found.append(f"{name}: the wheels' libraries give out different functions")
     return found
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import lief
 
 LARGEST = 4_000_000  # bytes
+LIBRARIES = (".so", ".dylib", ".dll")
+LINKER = {"_mh_dylib_header", "__dso_handle"}  # Zig's linker gives them out of every macOS library
 
 LINUX = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"}
 LINUX |= {"ld-linux-aarch64.so.1", "libc.so"}
@@ -25,7 +27,7 @@ def complaints(wheel: Path) -> list[str]:
     """Return what is wrong with a wheel; nothing if it is right."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        libraries = [name for name in names if name.endswith((".so", ".dylib", ".dll"))]
+        libraries = [name for name in names if name.endswith(LIBRARIES)]
         if len(libraries) != 1:
             return [f"has {len(libraries)} native libraries, 1 is right: {libraries}"]
         found = [f"holds {name}" for name in names if name.endswith((".a", ".lib", ".pdb", ".pyc"))]
@@ -36,31 +38,33 @@ def complaints(wheel: Path) -> list[str]:
         found.append("holds a path of the machine that built it")
     parsed = lief.parse(list(library))
     tag = wheel.stem.split("-", 4)[-1]
-    package = wheel.name.split("-")[0]
-    if isinstance(parsed, lief.ELF.Binary):
+    package = Path(libraries[0]).parts[0]
+    if isinstance(parsed, lief.ELF.Binary) and parsed.segments:
         found += _elf(parsed, tag)
     elif isinstance(parsed, lief.MachO.Binary):
         found += _macho(parsed, tag)
     elif isinstance(parsed, lief.PE.Binary):
         found += _windows(parsed, tag)
     else:
-        found.append(f"{libraries[0]} is no library that could be read")
+        return [*found, f"{libraries[0]} is no library that could be read"]
     return found + _exports(parsed, package)
 
 
 def exported_names(wheel: Path) -> set[str]:
-    """Return the names of the functions that a wheel's native library gives out."""
+    """Return the names of the functions that a wheel's native libraries give out."""
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith((".so", ".dylib", ".dll"))]
-        return _exported(lief.parse(list(archive.read(name))))
+        libraries = [archive.read(name) for name in archive.namelist() if name.endswith(LIBRARIES)]
+    return {name for library in libraries for name in _exported(lief.parse(list(library)))}
 
 
-def _exported(parsed: lief.Binary) -> set[str]:
+def _exported(parsed: lief.Binary | None) -> set[str]:
+    if parsed is None:
+        return set()
     if isinstance(parsed, lief.ELF.Binary):
         return {str(one.name) for one in parsed.exported_symbols}
     if isinstance(parsed, lief.PE.Binary):
         return {str(one.name) for one in parsed.get_export().entries}
-    return {str(one.name).removeprefix("_") for one in parsed.exported_symbols}
+    return {str(one.name).removeprefix("_") for one in parsed.exported_symbols} - LINKER
 
 
 def _exports(parsed: lief.Binary, package: str) -> list[str]:

@@ -1,7 +1,8 @@
-"""Try built packages in a fresh environment: `python tools/try_wheels.py dist [--tests] [--without-compiler]`.
+"""Try built wheels in a fresh environment: `python tools/try_wheels.py dist [--package torchwhy] [--tests]`.
 
-Installs both packages from the folder, everything else from the index. Then the README's main jobs must run and the
-native libraries must be in use; with `--tests` the whole test suite runs against what was installed.
+Installs the packages from the folder and nothing of theirs from elsewhere, all they need from the index. No compiler is
+in reach. Then the README's main jobs must run, with the native libraries in use; with `--tests` the whole test suite,
+too, against what was installed.
 """
 
 from __future__ import annotations
@@ -11,53 +12,98 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from wheels import PACKAGES, ROOT, name_and_version
+
 TRACE = ROOT / "packages" / "torchwhy" / "tests" / "recorded" / "training_step.json.gz"
+JOBS = {"torchwhy": ["torchwhy", "explain", str(TRACE)], "torchfx": ["torchfx", "demo"]}
+NATIVE = {"torchwhy": "scanner of traces native", "torchfx": "native, instruction set"}
+EXTRAS = {"torchwhy": "", "torchfx": "[plot]"}
+
+
+class Environment:
+    """A fresh virtual environment in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make it."""
+        self._folder = folder
+        self._home = folder / "environment"
+        venv.create(self._home, with_pip=True)
+        self._programs = self._home / ("Scripts" if sys.platform == "win32" else "bin")
+
+    def run(self, *command: str, alone: bool = False) -> str:
+        """Run a program of the environment in the folder and return what it prints.
+
+        Args:
+            command: a program and its arguments.
+            alone: whether no other folder's programs are found, such as a compiler.
+        """
+        path = str(self._programs) if alone else os.pathsep.join([str(self._programs), os.environ["PATH"]])
+        print("$", *command, flush=True)
+        started = time.perf_counter()
+        done = subprocess.run(
+            [str(self._programs / command[0]), *command[1:]],
+            cwd=self._folder,
+            env=os.environ | {"PATH": path},
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        print(f"{done.stdout[-1500:]}[{time.perf_counter() - started:.1f} s]", flush=True)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)} ended with {done.returncode}")
+        return done.stdout
+
+    def install(self, package: str, extra: str, folder: Path) -> None:
+        """Install a package's wheel that fits this machine, then what it needs."""
+        name, version = name_and_version(package)
+        pip = ("python", "-m", "pip", "install", "-q", "--disable-pip-version-check")
+        wheel = ("--no-index", "--no-deps", "--only-binary", ":all:", "--find-links", str(folder.resolve()))
+        self.run(*pip, *wheel, f"{name}=={version}", alone=True)
+        needs = ("--prefer-binary", "-c", str(ROOT / "constraints.txt"), f"{name}{extra}=={version}")
+        self.run(*pip, *needs, alone=True)
+
+    def installed_bytes(self, *but: str) -> int:
+        """Return the size of everything installed but for some packages."""
+        packages = self._home.rglob("site-packages")
+        files = (path for site in packages for path in site.rglob("*") if path.is_file())
+        return sum(path.stat().st_size for path in files if not set(but) & set(path.parts))
+
+
+def squeezed(text: str) -> str:
+    """Return a text with single blanks."""
+    return " ".join(text.split())
 
 
 def main() -> int:
-    """Install, run, report."""
+    """Install, run; return 1 where a native library isn't in use."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder of the wheels")
+    parser.add_argument("--package", choices=PACKAGES, action="append", help="only this package; may be repeated")
     parser.add_argument("--tests", action="store_true", help="run the test suite too")
     asked = parser.parse_args()
+    packages = asked.package or PACKAGES
     with tempfile.TemporaryDirectory() as folder:
-        environment = Path(folder) / "environment"
-        venv.create(environment, with_pip=True)
-        programs = environment / ("Scripts" if sys.platform == "win32" else "bin")
-        # Where a wheel does not fit, the build must fail, not compile.
-        settings = os.environ | {"PATH": os.pathsep.join([str(programs), os.environ["PATH"]])}
-
-        def run(*command: str) -> str:
-            print("$", *command, flush=True)
-            done = subprocess.run(
-                [str(programs / command[0]), *command[1:]],
-                cwd=folder,
-                env=settings,
-                stdout=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                check=True,
-            )
-            print(done.stdout[-1500:], flush=True)
-            return done.stdout
-
-        install = ["python", "-m", "pip", "install", "-q", "--only-binary", "torchfx,torchwhy"]
-        install += ["--find-links", str(asked.folder.resolve()), "-c", str(ROOT / "constraints.txt")]
-        extra = "[test]" if asked.tests else ""
-        run(*install, "torchwhy")
-        run("torchwhy", "explain", str(TRACE))
-        run(*install, f"torchfx{extra or '[plot]'}", f"torchwhy{extra or '[torch]'}")
-        run("torchfx", "demo")
-        if "native, instruction set" not in run("torchfx", "info") or "native" not in run("torchwhy", "info"):
-            print("a native library is not in use")
-            return 1
+        environment = Environment(Path(folder))
+        for package in packages:
+            environment.install(package, EXTRAS[package], asked.folder)
+            environment.run(*JOBS[package], alone=True)
+            if NATIVE[package] not in squeezed(environment.run(package, "info", alone=True)):
+                print(f"{package}: the native library is not in use")
+                return 1
+            size = environment.installed_bytes("pip", "setuptools")
+            print(f"{package}: {size / 1e6:.0f} MB with all that it needs", flush=True)
         if asked.tests:
+            for package in packages:
+                environment.install(package, "[test]", asked.folder)
             # --import-mode=append: what is installed comes before the sources of the clone.
-            run("python", "-m", "pytest", "-q", "-n", "auto", "--import-mode=append", str(ROOT / "packages"))
+            tests = [str(ROOT / "packages" / package / "tests") for package in packages]
+            environment.run("python", "-m", "pytest", "-n", "auto", "--import-mode=append", *tests)
     return 0
 
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,12 @@ PLATFORMS = (
     Platform("win_amd64", "x86_64-windows-gnu", "Windows", "AMD64"),
     Platform("win_arm64", "aarch64-windows-gnu", "Windows", "ARM64"),
 )
+
+
+def name_and_version(package: str) -> tuple[str, str]:
+    """Return a package's name on the index and its version, which its pyproject.toml says and nothing else."""
+    project = tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text("utf-8"))["project"]
+    return project["name"], project["version"]
 
 
 def main() -> int:
