@@ -38,8 +38,9 @@ def _of_package(package: str, folder: Path, wheels: list[Path], version: str) ->
     mine = {path: parse_wheel_filename(path.name) for path in wheels}
     mine = {path: parts for path, parts in mine.items() if parts[0] == named}
     tags = [str(tag.platform) for _, _, _, all_tags in mine.values() for tag in all_tags]
-    wanted = {tag for platform in PLATFORMS for tag in platform.tag.split(".")}
+    wanted = {tag for platform in PLATFORMS if package in platform.packages for tag in platform.tag.split(".")}
     found += [f"{name}: no wheel for {tag}" for tag in sorted(wanted - set(tags))]
+    found += [f"{name}: a wheel for {tag}, where it does not run" for tag in sorted(set(tags) - wanted)]
     found += [f"{path.name}: not version {version}" for path, parts in mine.items() if str(parts[1]) != version]
     sources = [parse_sdist_filename(path.name) for path in folder.glob("*.tar.gz")]
     if [str(one) for of, one in sources if of == named] != [version]:

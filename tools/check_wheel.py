@@ -15,7 +15,8 @@ import lief
 
 LARGEST = 4_000_000  # bytes
 LIBRARIES = (".so", ".dylib", ".dll")
-LINKER = {"_mh_dylib_header", "__dso_handle"}  # Zig's linker gives them out of every macOS library
+OF_MACOS = re.compile(r"_mh_dylib_header|__dso_handle|_Z(n[aw]|d[al]).*")
+"""What Zig's linker cannot hide: its own marks, and operators new and delete, weak and over malloc as the system's are."""
 
 LINUX = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"}
 LINUX |= {"ld-linux-aarch64.so.1", "libc.so"}
@@ -64,7 +65,8 @@ def _exported(parsed: lief.Binary | None) -> set[str]:
         return {str(one.name) for one in parsed.exported_symbols}
     if isinstance(parsed, lief.PE.Binary):
         return {str(one.name) for one in parsed.get_export().entries}
-    return {str(one.name).removeprefix("_") for one in parsed.exported_symbols} - LINKER
+    names = {str(one.name).removeprefix("_") for one in parsed.exported_symbols}
+    return {name for name in names if not OF_MACOS.fullmatch(name)}
 
 
 def _exports(parsed: lief.Binary, package: str) -> list[str]:

@@ -24,27 +24,32 @@ from check_wheel import complaints
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("torchwhy", "torchfx")
+WITHOUT_PYTORCH = ("torchwhy",)
 
 
 @dataclass(frozen=True)
 class Platform:
-    """One platform: its tag on the index, Zig's name of it, and CMake's names of system and processor."""
+    """One platform: its tag on the index, Zig's name of it, and CMake's names of system and processor.
+
+    `packages` are those that run there: the index has no PyTorch 2.6 or later for some.
+    """
 
     tag: str
     target: str
     system: str
     processor: str
+    packages: tuple[str, ...] = PACKAGES
 
 
 PLATFORMS = (
     Platform("manylinux_2_17_x86_64.manylinux2014_x86_64", "x86_64-linux-gnu.2.17", "Linux", "x86_64"),
     Platform("manylinux_2_17_aarch64.manylinux2014_aarch64", "aarch64-linux-gnu.2.17", "Linux", "aarch64"),
-    Platform("musllinux_1_2_x86_64", "x86_64-linux-musl", "Linux", "x86_64"),
-    Platform("musllinux_1_2_aarch64", "aarch64-linux-musl", "Linux", "aarch64"),
-    Platform("macosx_11_0_x86_64", "x86_64-macos.11.0", "Darwin", "x86_64"),
+    Platform("musllinux_1_2_x86_64", "x86_64-linux-musl", "Linux", "x86_64", WITHOUT_PYTORCH),
+    Platform("musllinux_1_2_aarch64", "aarch64-linux-musl", "Linux", "aarch64", WITHOUT_PYTORCH),
+    Platform("macosx_11_0_x86_64", "x86_64-macos.11.0", "Darwin", "x86_64", WITHOUT_PYTORCH),
     Platform("macosx_11_0_arm64", "aarch64-macos.11.0", "Darwin", "arm64"),
     Platform("win_amd64", "x86_64-windows-gnu", "Windows", "AMD64"),
-    Platform("win_arm64", "aarch64-windows-gnu", "Windows", "ARM64"),
+    Platform("win_arm64", "aarch64-windows-gnu", "Windows", "ARM64", WITHOUT_PYTORCH),
 )
 
 
@@ -70,7 +75,7 @@ def main() -> int:
     for package in asked.package or PACKAGES:
         if asked.sdist:
             build_package(package, asked.to, "--sdist", [], {})
-        for platform in platforms:
+        for platform in (one for one in platforms if package in one.packages):
             wheel = build_wheel(package, platform, asked.to)
             found = complaints(wheel)
             failed |= bool(found)
@@ -97,7 +102,7 @@ def build_wheel(package: str, platform: Platform, to: Path) -> Path:
 
 
 def build_package(package: str, to: Path, kind: str, settings: list[str], environment: dict[str, str]) -> None:
-    """Run the package's build backend without an environment of its own."""
+    """Run a package's build backend with what is installed here."""
     command = [sys.executable, "-m", "build", kind, "--no-isolation", "--outdir", os.fspath(to)]
     command += [f"-C{setting}" for setting in settings] + [os.fspath(ROOT / "packages" / package)]
     done = subprocess.run(

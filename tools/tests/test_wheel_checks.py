@@ -143,7 +143,7 @@ def release(tmp_path, library, monkeypatch):
         (tmp_path / name).write_text(text)
     monkeypatch.setattr("check_release.ROOT", tmp_path)
     for package in PACKAGES:
-        for tag in BY_TAG:
+        for tag in (one.tag for one in PLATFORMS if package in one.packages):
             code = ANSWER.replace("torchwhy", package)
             made = wheel(tmp_path, tag, library(tag, code), package=package)
             made.rename(tmp_path / f"our_{made.name}")
@@ -164,6 +164,11 @@ def test_whatever_a_release_lacks_is_named(release):
             path.write_bytes(b"")
         assert missing(release, "1.2.3"), path.name
         path.write_bytes(kept)
+
+
+def test_a_wheel_where_there_is_no_pytorch_is_found(release, library):
+    wheel(release, MUSL, library(MUSL, ANSWER.replace("torchwhy", "torchfx")), package="our_torchfx")
+    assert "our_torchfx: a wheel for musllinux_1_2_x86_64, where it does not run" in missing(release, "1.2.3")
 
 
 def test_a_release_of_another_version_is_none(release):
