@@ -1,6 +1,7 @@
 """A native library that does not fit is warned of once, and plain PyTorch computes; no command ends in a traceback."""
 
 import _ctypes
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from torchfx import native_library
-from torchfx._ops.native import library
+from torchfx._ops.native import instruction_set, library
 
 pytestmark = pytest.mark.skipif(library is None, reason="damages the native library")
 
@@ -87,3 +88,16 @@ main()
     assert "Traceback" not in done.stderr
     assert len(re.findall("cannot be loaded", done.stderr)) == 1
     assert "reference" in done.stdout
+
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+@pytest.mark.skipif("TORCHFX_ISA" in os.environ or not CPUINFO.is_file(), reason="compares with what Linux says")
+def test_the_widest_instruction_set_of_the_processor_is_used():
+    flags = re.search(r"^flags\s*:(.*)$", CPUINFO.read_text(), re.MULTILINE)
+    if flags is None:
+        pytest.skip("not an x86 processor")
+    avx2 = {"avx2", "fma"}
+    wide = {"avx512": avx2 | {"avx512f", "avx512dq", "avx512bw", "avx512vl"}, "avx2": avx2, "baseline": set()}
+    assert instruction_set() == next(name for name, needed in wide.items() if needed <= set(flags[1].split()))
