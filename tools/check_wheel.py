@@ -32,6 +32,7 @@ def complaints(wheel: Path) -> list[str]:
         if len(libraries) != 1:
             return [f"has {len(libraries)} native libraries, 1 is right: {libraries}"]
         found = [f"holds {name}" for name in names if name.endswith((".a", ".lib", ".pdb", ".pyc"))]
+        found += [] if any(".dist-info/sboms/" in name for name in names) else ["says nowhere what is linked in (SBOM)"]
         library = archive.read(libraries[0])
     if wheel.stat().st_size > LARGEST:
         found.append(f"is larger than {LARGEST / 1e6:.0f} MB")

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from check_wheel import complaints
+from sbom import bill
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("torchwhy", "torchfx")
@@ -96,6 +97,9 @@ def build_wheel(package: str, platform: Platform, to: Path) -> Path:
     settings = [f"wheel.tags=py3-none-{tag}" for tag in platform.tag.split(".")]
     settings += ["wheel.reproducible=true", f"cmake.define.CMAKE_TOOLCHAIN_FILE={ROOT / 'tools' / 'zig.cmake'}"]
     with tempfile.TemporaryDirectory(dir=to) as folder:
+        materials = Path(folder) / f"{package}.cdx.json"
+        materials.write_text(bill(*name_and_version(package), platform.system), "utf-8")
+        environment["WHEEL_SBOM"] = os.fspath(materials)
         build_package(package, Path(folder), "--wheel", [*settings, f"build-dir={folder}/build"], environment)
         (wheel,) = Path(folder).glob("*.whl")
         return wheel.replace(to / wheel.name)

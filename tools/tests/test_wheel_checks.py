@@ -1,5 +1,6 @@
 """What is wrong with a wheel is found: small libraries for every platform, right ones and such with one fault each."""
 
+import json
 import subprocess
 import zipfile
 from pathlib import Path
@@ -9,6 +10,7 @@ import ziglang
 
 from check_release import missing
 from check_wheel import complaints, exported_names
+from sbom import bill
 from wheels import PACKAGES, PLATFORMS, ROOT, Platform, name_and_version
 
 ZIG = Path(ziglang.__file__).parent / "zig"
@@ -52,6 +54,7 @@ def wheel(folder: Path, tag: str, content: bytes | None, *others: str, package="
     path = folder / f"{package}-{version}-py3-none-{tag}.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{package}/__init__.py", "")
+        archive.writestr(f"{package}-{version}.dist-info/sboms/{package}.cdx.json", bill(package, version, "Linux"))
         if content is not None:
             archive.writestr(f"{package}/{file_name(BY_TAG[tag], 'torchwhy_trace')}", content)
         for other in others:
@@ -193,3 +196,11 @@ def test_libraries_with_different_functions_are_no_release(release, library):
 
 def test_both_packages_have_one_version():
     assert len({name_and_version(package)[1] for package in PACKAGES}) == 1
+
+
+def test_a_bill_names_what_is_linked_in():
+    bills = {system: json.loads(bill("torchwhy", "1.2.3", system)) for system in ("Linux", "Darwin", "Windows")}
+    parts = {system: {part["name"] for part in found["components"]} for system, found in bills.items()}
+    assert {"libc++", "libunwind"} <= parts["Linux"] == parts["Darwin"]
+    assert parts["Windows"] - parts["Linux"] == {"mingw-w64 runtime"}
+    assert bills["Linux"]["metadata"]["component"]["purl"] == "pkg:pypi/torchwhy@1.2.3"
