@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(TORCHFX_WITH_AVX2) || defined(TORCHFX_WITH_AVX512)
+#include <cpuid.h>
+#endif
+
 #include "torchfx_dsp.h"
 
 namespace torchfx {
@@ -18,11 +22,37 @@ struct NamedIsa {
 bool always() { return true; }
 
 #if defined(TORCHFX_WITH_AVX2) || defined(TORCHFX_WITH_AVX512)
-// These builtins also ask the operating system whether it saves the wide registers.
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+// Asks the processor itself: __builtin_cpu_supports knows of nothing where Zig brings the runtime library along. Bits:
+// Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CPUID, and volume 1, 13.3 (XCR0).
+struct Features {
+    uint32_t basic = 0;     // leaf 1, ECX
+    uint32_t extended = 0;  // leaf 7, EBX
+    uint32_t saved = 0;     // registers that the operating system saves, from XCR0
+
+    Features() {
+        uint32_t a, b, c, d;
+        if (__get_cpuid(1, &a, &b, &c, &d)) basic = c;
+        if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) extended = b;
+        if (basic >> 27 & 1) __asm__("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));
+    }
+};
+
+template <typename... Numbers>
+constexpr uint32_t bits(Numbers... each) { return ((uint32_t{1} << each) | ...); }
+
+bool has(uint32_t word, uint32_t wanted) { return (word & wanted) == wanted; }
+
+bool has_avx2() {
+    const Features found;
+    return has(found.saved, bits(1, 2)) &&    // xmm, ymm
+           has(found.basic, bits(12, 28)) &&  // FMA, AVX
+           has(found.extended, bits(5));      // AVX2
+}
+
 bool has_avx512() {
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    const Features found;
+    return has_avx2() && has(found.saved, bits(5, 6, 7)) &&  // masks, zmm
+           has(found.extended, bits(16, 17, 30, 31));        // F, DQ, BW, VL
 }
 #endif
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import sys
+import warnings
 from importlib import resources
-
-from torchwhy.errors import TorchWhyError
 
 __all__ = ["load"]
 
@@ -15,12 +15,11 @@ __all__ = ["load"]
 def load(name: str, abi_version: int) -> tuple[ctypes.CDLL | None, str]:
     """Return (library, ""), or (None, the reason why it is missing).
 
+    One that is there and does not fit is warned of: a damaged file, another processor's, another version's.
+
     Args:
         name: "torchwhy_trace".
         abi_version: the interface version the caller was written for.
-
-    Raises:
-        TorchWhyError: the library that was built has another interface version.
     """
     if os.environ.get("TORCHWHY_NATIVE", "1") == "0":
         return None, "switched off by TORCHWHY_NATIVE=0"
@@ -28,15 +27,33 @@ def load(name: str, abi_version: int) -> tuple[ctypes.CDLL | None, str]:
     if path is None:
         return None, "not built: no C++ compiler was found when torchwhy was installed, or it failed"
     try:
-        found = ctypes.CDLL(os.fspath(path))
-    except OSError as error:
-        return None, f"cannot be loaded: {error}"
-    version = getattr(found, f"{name}_abi_version")()
+        found = _opened(path)
+        version = getattr(found, f"{name}_abi_version")()
+    except (OSError, AttributeError) as error:
+        return None, _warned(f"{path} cannot be loaded: {error}")
     if version != abi_version:
-        raise TorchWhyError(
-            f"{path} has interface version {version}, this torchwhy needs {abi_version}: install torchwhy again"
-        )
+        return None, _warned(f"{path} has interface version {version}, this torchwhy needs {abi_version}")
     return found, ""
+
+
+def _warned(reason: str) -> str:
+    warnings.warn(
+        f"{reason}; Python reads the traces, more slowly; install torchwhy again", RuntimeWarning, stacklevel=1
+    )
+    return reason
+
+
+def _opened(path: os.PathLike[str]) -> ctypes.CDLL:
+    """Load a library that is whole: Linux ends the process that loads an ELF file without its end."""
+    with open(path, "rb") as file:  # noqa: PTH123
+        header = file.read(64)
+        size = os.fstat(file.fileno()).st_size
+    if header[:5] == b"\x7fELF\2" and len(header) == 64:
+        (sections,) = struct.unpack_from("=Q", header, 40)  # where their table begins; it is the last part of the file
+        length, count = struct.unpack_from("=HH", header, 58)
+        if sections + length * count > size:
+            raise OSError(f"the file's end is missing, after {size} bytes")
+    return ctypes.CDLL(os.fspath(path))
 
 
 def _find(name: str) -> os.PathLike[str] | None:

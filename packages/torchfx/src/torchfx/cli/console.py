@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -143,10 +144,14 @@ def answer(text: str) -> None:
 
 def lose_output(error: OSError) -> None:
     """Drop what is printed to stdout from now on; say why, unless a reader has closed the pipe."""
-    if not isinstance(error, BrokenPipeError):
+    if not _reader_left(error):
         complain(f"cannot write to stdout: {error.strerror or error}", 3)
         _lost.append(error)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
+
+
+def _reader_left(error: OSError) -> bool:
+    return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
 
 
 def output_lost() -> bool:

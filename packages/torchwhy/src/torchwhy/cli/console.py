@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -33,15 +34,24 @@ _PATIENCE_S = 1.0
 
 
 def answer(text: str) -> None:
-    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is ignored."""
+    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is ignored.
+
+    Where stdout cannot be written to, the command says so and ends with status 3.
+    """
     try:
         try:
             sys.stdout.write(text)
         except UnicodeEncodeError:
             sys.stdout.buffer.write(text.encode())
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
+        if not _reader_left(error):
+            raise SystemExit(complain(f"cannot write to stdout: {error.strerror or error}", 3)) from error
+
+
+def _reader_left(error: OSError) -> bool:
+    return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
 
 
 def line(text: str) -> None:
