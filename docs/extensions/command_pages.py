@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from sphinx.application import Sphinx
 
-from reference_pages import write
+from reference_pages import before_reading, write
 
 
 def pages(application: typer.Typer) -> dict[str, str]:
@@ -81,5 +81,5 @@ def _write_all(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_config_value("command_line", "", "env", str)
-    app.connect("builder-inited", _write_all)
+    before_reading(app, _write_all)
     return {"parallel_read_safe": True}

@@ -7,6 +7,7 @@ pages are made again at each build, in `reference/` of the package's docs; git i
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +34,15 @@ def write(path: Path, text: str) -> None:
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def before_reading(app: Sphinx, write_pages: Callable[[Sphinx], None]) -> None:
+    """Let a function write pages before Sphinx reads them.
+
+    The pages as Markdown, which `sphinx_llm` has a second Sphinx make of what the first has read, need no new ones.
+    """
+    if "sphinx_llm_markdown" not in app.tags:
+        app.connect("builder-inited", write_pages)
 
 
 def page(module: str, name: str, thing: object, extra: str) -> str:
@@ -94,5 +104,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx. Listeners of `reference-page-extra` return text that comes first on a name's page."""
     app.add_config_value("reference_modules", [], "env", list)
     app.add_event("reference-page-extra")
-    app.connect("builder-inited", _write_all)
+    before_reading(app, _write_all)
     return {"parallel_read_safe": True}

@@ -31,7 +31,7 @@ CHAIN = ["-e", "hibutterworth:80,order=4", "-e", "gain:-3dB"]
 
 
 def begun(*words: str | Path) -> int:
-    """Start the command in a process of its own; return its number."""
+    """Start the command in a separate process; return its number."""
     process = os.fork()
     if process == 0:
         for stream in (1, 2):

@@ -3,7 +3,7 @@
 
 An equaliser, a compressor and a reverberator on stereo blocks of 64 samples at 48 kHz. Three parameters change 20 times
 a second each, one of them by MIDI messages, and presets 5 times a second. No thread may end, nothing may be raised, no
-sample may be above the ceiling, misses must be told, and when the changes are over the output must be what the last
+sample may be above the ceiling, misses must be reported, and when the changes are over the output must be what the last
 values give. No deadline may be missed; without changes (--changes 0 --presets 0 --busy), memory may not grow either.
 
 python benchmark/live_soak.py --seconds 600
@@ -150,7 +150,7 @@ def main() -> int:
     thread.start()
     try:
         with live, mapping.listening():
-            memory, count = array("q", [0]) * (2 * options.seconds + 60), 0  # room of its own, so that it does not grow
+            memory, count = array("q", [0]) * (2 * options.seconds + 60), 0  # allocated before, so it does not grow
             changes.begin(options.changes, options.presets)
             lost, untold, before = {}, 0, 0
             while not live.wait(1.0):

@@ -24,7 +24,7 @@ import torch
 from sphinx.application import Sphinx
 
 import torchfx as fx
-from reference_pages import write
+from reference_pages import before_reading, write
 from torchfx.catalogue import Entry, available
 from torchfx.demo.music import recording
 from torchfx.parameters import REQUIRED, Number
@@ -269,5 +269,5 @@ def _write_gallery(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("reference-page-extra", _extra)
-    app.connect("builder-inited", _write_gallery)
+    before_reading(app, _write_gallery)
     return {"parallel_read_safe": True}

@@ -6,8 +6,8 @@
 
 Parts: `correctness` of the kernels against SciPy, `benchmark` (times of the device, between events, beside a copy,
 plain PyTorch, SciPy and CuPy), `traces` (small ones that the profiler's tests can use) and `sanitizer` (`kernels`, a
-call of each, under compute-sanitizer, where that works). The end tells which promised times are kept, and what was
-faster in an earlier run (`--against`). A part that fails is told and the next one begins. Status: 0 all good,
+call of each, under compute-sanitizer, where that works). The end lists which promised times are kept, and what was
+faster in an earlier run (`--against`). A part that fails is reported and the next one begins. Status: 0 all good,
 1 something failed, 2 there is no CUDA device.
 """
 
@@ -112,7 +112,7 @@ Failure = (AssertionError, RuntimeError, ValueError, TypeError, OSError, subproc
 def correctness(quick: bool) -> Iterator[dict[str, Any]]:
     """Yield one row for each case: how far the device's result is from SciPy's, or from the CPU's in float64.
 
-    Most of the time goes into compiling kernels, so that each group of cases has a process of its own.
+    Most of the time goes into compiling kernels, so that each group of cases has its own process.
     """
     with ProcessPoolExecutor(len(GROUPS), mp_context=get_context("spawn")) as pool:
         for found in as_completed([pool.submit(_group, name, quick) for name in GROUPS]):
@@ -120,7 +120,7 @@ def correctness(quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def _group(name: str, quick: bool) -> list[dict[str, Any]]:
-    """Return the rows of a group; a last one tells what ended it early."""
+    """Return the rows of a group; a last one says what ended it early."""
     rows: list[dict[str, Any]] = []
     started = time.monotonic()
     with warnings.catch_warnings(record=True) as caught:
@@ -808,9 +808,9 @@ def _promises(rows: list[dict[str, Any]]) -> Iterator[str]:
     measured = {_of(row): row for row in rows}
     for promised, (column, most) in PROMISED.items():
         found = measured.get(promised, {}).get(column)
-        told = "not measured" if found is None else f"{'kept' if found <= most else 'MISSED'}, {found:.3g}"
+        outcome = "not measured" if found is None else f"{'kept' if found <= most else 'MISSED'}, {found:.3g}"
         work, contender, channels, samples = promised
-        yield f"promised: {work}, {contender}, {channels} x {samples}: {column} at most {most:.3g}: {told}"
+        yield f"promised: {work}, {contender}, {channels} x {samples}: {column} at most {most:.3g}: {outcome}"
 
 
 def _slower(answer: Mapping[str, Any], path: Path) -> Iterator[str]:

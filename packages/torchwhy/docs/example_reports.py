@@ -9,6 +9,8 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+from reference_pages import before_reading
+
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded"
 FOLDER = Path(__file__).parent / "_generated" / "reports"
 TRACES = ("training_step", "matmul_add_64", "matmul_add_4096", "matmul_add_compiled")
@@ -25,5 +27,5 @@ def _write_all(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
-    app.connect("builder-inited", _write_all)
+    before_reading(app, _write_all)
     return {"parallel_read_safe": True}

@@ -16,7 +16,7 @@ import msgspec
 from sphinx.application import Sphinx
 
 from page_commands import working_copy
-from reference_pages import write
+from reference_pages import before_reading, write
 from tests.command_line import run_here
 from torchwhy.schema import SCHEMA
 
@@ -168,5 +168,5 @@ def _write_all(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
-    app.connect("builder-inited", _write_all)
+    before_reading(app, _write_all)
     return {"parallel_read_safe": True}

@@ -9,7 +9,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from reference_pages import write
+from reference_pages import before_reading, write
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.rule import Rule
 
@@ -65,5 +65,5 @@ def _write_all(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
-    app.connect("builder-inited", _write_all)
+    before_reading(app, _write_all)
     return {"parallel_read_safe": True}

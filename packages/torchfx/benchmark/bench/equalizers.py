@@ -1,4 +1,4 @@
-"""A batch of stereo items, each through a parametric equaliser of its own: one call against a loop over SciPy."""
+"""A batch of stereo items, each through its own parametric equaliser: one call against a loop over SciPy."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def forward_into(job: dict[str, Any], x: Samples) -> Callable[[], Tensor]:
 
 
 def forward_per_row(job: dict[str, Any], x: Samples) -> Callable[[], Tensor]:
-    """Return the operator's call with coefficients of its own for each row, and the result of shared ones.
+    """Return the operator's call with separate coefficients for each row, and the result of shared ones.
 
     Row r is scaled by 2 ** (r % 8) in its coefficients and by the reciprocal in its samples. Both are exact.
     """

@@ -31,7 +31,7 @@ EXACT = "torchfx"
 
 @dataclass(frozen=True)
 class Seat:
-    """One contender on one device, in a process of its own."""
+    """One contender on one device, in a separate process."""
 
     contender: str
     device: str

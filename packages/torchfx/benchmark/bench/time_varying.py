@@ -1,4 +1,4 @@
-"""Resonances that sweep: an all-pole filter of second order with coefficients of its own for each sample."""
+"""Resonances that sweep: an all-pole filter of second order with separate coefficients for each sample."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def interleave(
         turns: by name, what runs a turn and returns the seconds it took.
         rounds: how many.
         limit_s: start no further round after this many seconds, three being the least.
-        clock: tells the seconds for the limit.
+        clock: returns the seconds for the limit.
         pause: waits before each turn.
 
     Returns:

@@ -88,7 +88,7 @@ def learn(examples: int, steps: int, seed: int) -> tuple[fx.FilterChain, fx.Filt
         nonlocal tried
         optimizer.zero_grad()
         squares = (levels_db(learned(wet), bins) - wanted).square().mean(-1)
-        squares.sum().backward()  # each example has filters of its own: none waits for the others
+        squares.sum().backward()  # each example has its own filters: none waits for the others
         if tried % 20 == 0:
             print(f"attempt {tried:3}: off by {squares.detach().mean().sqrt():.4f} dB (root mean square)")
         tried += 1
@@ -118,7 +118,7 @@ def plot(path: str, hidden: fx.FilterChain, learned: fx.FilterChain, examples: i
 def main() -> None:
     """Learn, and say how far from flat the result is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batch", type=int, default=1, help="rooms, each with an equaliser of its own")
+    parser.add_argument("--batch", type=int, default=1, help="rooms, each with its own equaliser")
     parser.add_argument("--steps", type=int, default=150, help="at most, of L-BFGS")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", metavar="PNG", help="draw the first room and its equaliser")

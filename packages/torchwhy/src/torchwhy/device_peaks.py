@@ -41,7 +41,7 @@ def read_device_peaks(path: Path) -> dict[str, Peaks]:
 
 
 def peaks_of(trace: Trace, device: str | None = None) -> Peaks | None:
-    """Return what a device can do at most, as the nearest pyproject.toml says; None: its data sheet tells.
+    """Return what a device can do at most, as the nearest pyproject.toml says; None: as its data sheet says.
 
     Args:
         trace: what ran on it.

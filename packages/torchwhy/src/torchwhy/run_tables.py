@@ -45,7 +45,7 @@ class MemoryTimeline:
             memory released later than it was recorded may make totals negative.
         time_us: microseconds since the first event of the window.
         allocated_bytes: in use after each event.
-        reserved_bytes: held by the caching allocator after each event; 0 where there is none.
+        reserved_bytes: held by the caching allocator after each event; 0 without a caching allocator.
     """
 
     device: str

@@ -230,7 +230,7 @@ def test_explain_and_diff_have_the_format(tmp_path):
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["finding", STEP, "Z9"], 2, "ID must be one of a finding of training_step.json.gz, got 'Z9': it has B1-"),
+        (["finding", STEP, "Z9"], 2, "ID must be that of a finding of training_step.json.gz, got 'Z9': it has B1-"),
         (["finding", "missing.json", "B1"], 3, "cannot read missing.json"),
         (["timeline", STEP, "--range", "x"], 2, "range must be A:B with A < B"),
         (["evidence", STEP, "B1", "--tokens", "10"], 2, "--tokens must be 200 or more, got 10"),

@@ -1,4 +1,4 @@
-"""What is compared: one file per library, run by `worker.py` in a process of its own.
+"""What is compared: one file per library, run by `worker.py` in a separate process.
 
 The files import nothing from their neighbours, so that they also run under a Python that has no torchfx. Each says in
 NEEDS what must be installed and offers

@@ -14,7 +14,7 @@ LARGEST = 1 << 25
 
 
 def copy(job: dict[str, Any], x: Any) -> Callable[[], Any]:
-    """Return a copy of the signal, or of as much of it as tells the bandwidth."""
+    """Return a copy of the signal, or of as much of it as the bandwidth needs."""
     import torch
 
     source = torch.from_numpy(x[:, : max(1, LARGEST // len(x))]).to(job["device"]).contiguous()

@@ -28,7 +28,7 @@ def needed(driver: str | None, cuda: str | None) -> bool:
 
 
 def driver_version(file: Path = DRIVER_FILE) -> str | None:
-    """Version of the NVIDIA driver, read without waking the driver up; None where there is none."""
+    """Version of the NVIDIA driver, read without waking the driver up; None without a driver."""
     if not file.is_file():
         return None
     found = re.search(r"\b\d+\.\d+(\.\d+)?\b", file.read_text())

@@ -131,7 +131,7 @@ def _hints(run: Run, windows: Sequence[Window]) -> Iterator[str]:
         )
 
 
-def _problems(run: Run, windows: Sequence[Window], told: bool) -> Iterator[str]:
+def _problems(run: Run, windows: Sequence[Window], explained: bool) -> Iterator[str]:
     if run.steps is not None and not run.gave_up:
         count = 0 if run.salvaged else len(windows)
         steps = advice.Steps(run.before, run.steps, count, run.salvaged)
@@ -142,7 +142,7 @@ def _problems(run: Run, windows: Sequence[Window], told: bool) -> Iterator[str]:
                 "compiles among them; --step-on MODULE:NAME records a function from its first call, --step-on none "
                 "everything"
             )
-    elif run.steps_from == WHOLE_RUN and not windows and not run.notes and not told:
+    elif run.steps_from == WHOLE_RUN and not windows and not run.notes and not explained:
         ranks = (
             ", nor in threads that it started; `with torchwhy.profile() as p:` with p.step() in another thread records "
             "that one; child processes are not seen, profile those of torchrun with: torchrun ... -m torchwhy profile "

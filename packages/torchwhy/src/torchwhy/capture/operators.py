@@ -56,7 +56,7 @@ class OperatorsFile(msgspec.Struct, frozen=True):
 
 
 def read_rows(folder: Path) -> tuple[OperatorRow, ...]:
-    """Return the table by name in a run's folder; () where there is none."""
+    """Return the table by name in a run's folder; () if the folder has no such table."""
     file = folder / "operators.json"
     return msgspec.json.decode(file.read_bytes(), type=OperatorsFile).operators if file.is_file() else ()
 

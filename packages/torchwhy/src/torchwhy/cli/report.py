@@ -73,7 +73,7 @@ def bytes_from(text: str) -> int:
     """Return a size such as "8MB", "500 kB" or "1000000" in bytes.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it has another form.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]*)", text.strip().lower())
     if not found or found[2] not in _UNITS:

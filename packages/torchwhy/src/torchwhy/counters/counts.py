@@ -74,7 +74,7 @@ class Counts:
     Args:
         operators: calls by operator, `{"aten::mm": 2}`; native_calls: those outside PyTorch's namespaces.
         lines: the lines that made those calls and the copies, `{"aten::mm": {"train.py:12 in step": 2}}`, where known.
-        syncs: waits of the host for a device, each with its line. On the CPU there are none.
+        syncs: waits of the host for a device, each with its line. On the CPU it is empty.
         copies: by kind, `{"HtoD": CopyTotal(times, bytes)}`; HtoH are copies within the host's memory.
         allocations, allocated_bytes: storages of tensors that operators returned, in bytes. Scratch memory inside an
             operator and memory that compiled code takes for itself are not among them.
@@ -205,7 +205,7 @@ class Counts:
         """Read what `save` wrote: a file, or a folder with a `counts.json`.
 
         Raises:
-            CountsFileError: if there is none, or it is no counts file.
+            CountsFileError: if the file does not exist or holds no counts.
         """
         return read_counts_file(path, cls)
 

@@ -45,7 +45,7 @@ def verdict_on(
         rounds: what they are.
         likeness: of the programs.
         reason: why they can't be compared at all; "" if they can.
-        busy: how long the device works per step; None where there is none.
+        busy: how long the device works per step; None without a device.
     """
     found = _on_steps(times, rounds, likeness, reason)
     return found if found.kind == "not comparable" else replace(found, device=_device(found.kind, times, busy))

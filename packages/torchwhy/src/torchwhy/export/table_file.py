@@ -22,7 +22,7 @@ def check_table(name: str) -> str:
     """Return a table's name.
 
     Raises:
-        ArgumentError: there is none of that name.
+        ArgumentError: no table has that name.
     """
     if name not in RELATIONS:
         raise ArgumentError(f"--table must be one of {', '.join(RELATIONS)}, got {name!r}")

@@ -36,7 +36,7 @@ class Baseline:
         """Read a baseline.
 
         Raises:
-            CountsFileError: if there is none, or it cannot be read.
+            CountsFileError: if the file does not exist or cannot be read.
         """
         if not Path(path).exists():
             raise CountsFileError(f"there is no baseline {path}; write one with `torchwhy gate RUN --update`")

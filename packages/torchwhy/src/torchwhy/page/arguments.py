@@ -63,10 +63,10 @@ def argument_columns(trace: Trace, rows: Int32) -> tuple[ArgumentColumn, ...]:
         known, values = np.unique(column[there], return_inverse=True)
         texts = tuple(shortened(safe(events.texts[i]), _LONGEST) for i in known.tolist())
         found.append(ArgumentColumn(label, there, values.reshape(-1).astype(np.int32), texts))
-    for labels, told in ((_SIZES, size_text), (_COUNTS, str)):
+    for labels, in_words in ((_SIZES, size_text), (_COUNTS, str)):
         for key, label in labels.items():
             numbers = events.integers(key, rows)
-            found.append(_column(label, numbers, numbers != ABSENT, told))
+            found.append(_column(label, numbers, numbers != ABSENT, in_words))
     for key, label in _PERCENT.items():
         shares = events.floats(key, rows)
         found.append(_column(label, np.round(shares), ~np.isnan(shares), "{:.0f}%".format))
@@ -74,9 +74,9 @@ def argument_columns(trace: Trace, rows: Int32) -> tuple[ArgumentColumn, ...]:
 
 
 def _column(
-    label: str, numbers: npt.NDArray[Any], there: npt.NDArray[np.bool_], told: Callable[[Any], str]
+    label: str, numbers: npt.NDArray[Any], there: npt.NDArray[np.bool_], in_words: Callable[[Any], str]
 ) -> ArgumentColumn:
     """A column of numbers, each in words."""
     events = np.flatnonzero(there).astype(np.int32)
     known, values = np.unique(numbers[events], return_inverse=True)
-    return ArgumentColumn(label, events, values.reshape(-1).astype(np.int32), tuple(map(told, known.tolist())))
+    return ArgumentColumn(label, events, values.reshape(-1).astype(np.int32), tuple(map(in_words, known.tolist())))

@@ -173,11 +173,11 @@ def _recorded(trace: Trace) -> Iterator[Counter]:
         return
     rows = rows[:: -(-len(rows) // _MOST_READ)]
     try:
-        told = read_arguments(trace.origin.unchanged(), events.offset[rows])
+        arguments_of_rows = read_arguments(trace.origin.unchanged(), events.offset[rows])
     except (TorchWhyError, OSError):  # an open file is not read twice, and that of a path may be gone
         return
     curves: dict[tuple[str, str, str], tuple[list[int], list[float]]] = {}
-    for row, arguments in zip(rows.tolist(), told, strict=True):
+    for row, arguments in zip(rows.tolist(), arguments_of_rows, strict=True):
         process = events.lanes[int(events.lane[row])].process
         for series, value in arguments.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

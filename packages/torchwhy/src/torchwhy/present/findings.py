@@ -1,4 +1,4 @@
-"""Findings phrased: stake, evidence, cause and fix as every format says them, and the sentence where there are none."""
+"""Findings phrased: stake, evidence, cause and fix as every format says them, and the sentence for no findings."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def rule_outcomes(ran: Sequence[str], muted: Sequence[MutedRule], failed: Sequen
 
 
 def nothing_found(kind: VerdictKind, rules: int, *, with_stacks: bool) -> str:
-    """Return the sentence instead of findings where there are none: it must not contradict the verdict above it.
+    """Return the sentence for a report without findings: it must not contradict the verdict above it.
 
     Args:
         kind: of the verdict.

@@ -21,7 +21,7 @@ def check_format(form: str) -> str:
     """Return a format's name.
 
     Raises:
-        ArgumentError: there is none of that name.
+        ArgumentError: no format has that name.
     """
     if form not in FORMATS:
         raise ArgumentError(f"--format must be one of {', '.join(FORMATS)}, got {form!r}")

@@ -241,7 +241,7 @@ def _longest(row: ModuleTime) -> float:
 
 
 def communication_table(rows: tuple[ExchangeTimes, ...], window_us: float) -> tuple[Table, ...]:
-    """Return the communication of a window of this length, for the full view; nothing where there is none."""
+    """Return the communication of a window of this length, for the full view; nothing without communication."""
     several = len({row.device for row in rows}) > 1
     cells: list[tuple[Cell, ...]] = [
         (

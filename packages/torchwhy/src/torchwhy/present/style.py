@@ -57,7 +57,7 @@ class Style:
         return text if self.unicode else text.translate(_ASCII).encode("ascii", "replace").decode()
 
     def shorten(self, text: str, width: int) -> str:
-        """Cut a long name in the middle, since its end often tells as much as its beginning; a template at its end."""
+        """Cut a long name in the middle, since its end often says as much as its beginning; a template at its end."""
         dots = self._dots
         if len(text) <= width or width <= len(dots) + 2:
             return text

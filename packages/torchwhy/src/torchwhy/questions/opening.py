@@ -151,7 +151,7 @@ def found_by_id(recording: Recording, wanted: str) -> Finding:
     ids = [finding.id for finding in findings]
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
     known = f"it has {', '.join(ids[:_SHOWN])}{more}" if ids else "it has no findings"
-    raise ArgumentError(f"ID must be one of a finding of {Path(recording.path).name}, got {wanted[:40]!r}: {known}")
+    raise ArgumentError(f"ID must be that of a finding of {Path(recording.path).name}, got {wanted[:40]!r}: {known}")
 
 
 class Recordings:

@@ -177,8 +177,8 @@ class _Rank:
                 if event.get("ph") in _FLOWS and isinstance(event.get("id"), int):
                     event["id"] = event["id"] * self.ranks + self.position  # no two ranks' flows have one id
             yield event
-        for pid, told in self._names.items():
-            yield from self._named(pid, told)
+        for pid, metadata in self._names.items():
+            yield from self._named(pid, metadata)
 
     def _process(self, pid: object) -> int:
         if pid not in self._processes:
@@ -186,13 +186,13 @@ class _Rank:
             self._names[number] = {}
         return self._processes[pid]
 
-    def _named(self, pid: int, told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        name = str(told.get("process_name", {}).get("name", "")).strip()
-        index = _decimal(told.get("process_sort_index", {}).get("sort_index"))
+    def _named(self, pid: int, metadata: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        name = str(metadata.get("process_name", {}).get("name", "")).strip()
+        index = _decimal(metadata.get("process_sort_index", {}).get("sort_index"))
         place = min(int(index) if index is not None and index >= 0 else 0, ROOM - 1)
         values = {
             "process_name": {"name": f"rank {self.rank} {name}".strip()},
-            "process_labels": told.get("process_labels", {}),
+            "process_labels": metadata.get("process_labels", {}),
             "process_sort_index": {"sort_index": self.position * ROOM + place},
         }
         for what, args in values.items():

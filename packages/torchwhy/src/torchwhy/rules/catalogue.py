@@ -47,7 +47,7 @@ def find_rule(label: str) -> Rule:
     """Return the rule of a code or slug.
 
     Raises:
-        ArgumentError: there is none; the message names what was probably meant.
+        ArgumentError: no rule has that name; the message names what was probably meant.
     """
     found = _labels().get(label.lower())
     if found is None:

@@ -14,7 +14,7 @@ export async function render() {
   const follow = () => {
     const torchwhyTheme = isDark() ? "dark" : "light";
     document.documentElement.style.colorScheme = torchwhyTheme;
-    page.contentWindow?.postMessage({ torchwhyTheme }, "*"); // the page has no origin of its own, see below
+    page.contentWindow?.postMessage({ torchwhyTheme }, "*"); // the page has an opaque origin, see below
   };
   follow();
   page.addEventListener("load", follow);

@@ -35,7 +35,7 @@ button.addEventListener("click", () => {
       const buffer = (await trace).slice(0); // a copy: the viewer may be opened again
       tab.postMessage({ perfetto: { buffer, title, fileName: title } }, origin, [buffer]);
     } catch {
-      return; // it has been told why there is no trace
+      return; // it has been given the reason why there is no trace
     }
     tell("The viewer has the trace. This page can be closed.");
     fetch("done", { method: "POST" }).catch(() => {}); // the server may have ended before

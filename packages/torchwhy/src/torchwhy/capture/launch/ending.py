@@ -123,7 +123,7 @@ def _without_own(traceback: TracebackType | None) -> TracebackType | None:
         if not traceback.tb_frame.f_code.co_filename.startswith(OWN_FOLDER):
             kept.append(traceback)
         traceback = traceback.tb_next
-    if not kept:  # a script that is no Python has no frame of its own
+    if not kept:  # a script that is no Python has no frame
         return None
     for outer, inner in zip(kept, [*kept[1:], None], strict=True):
         outer.tb_next = inner

@@ -69,7 +69,7 @@ class Program:
         """Look whether there is such a script.
 
         Raises:
-            ArgumentError: there is none.
+            ArgumentError: there is no such program.
         """
         if self.is_command and not self.arguments:
             raise ArgumentError("-c needs a command to run")

@@ -100,7 +100,7 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
     Costs: every guard of every variant of the function is checked on each call, until one variant fits.
 
     Fix: fewer variants (see hash-churn), smaller closures and fewer module attributes in what is compiled. With inputs
-    that never vary, torch.compiler.set_stance(skip_guard_eval_unsafe=True) checks only what tells variants apart.
+    that never vary, torch.compiler.set_stance(skip_guard_eval_unsafe=True) checks only what distinguishes variants.
 
     Known problems: the profiler lengthens short lookups; below some 50 us the figure is mostly its own.
     """

@@ -119,7 +119,7 @@ def _followed_by(trace: Trace, rows: Int32, norms: Int32) -> npt.NDArray[np.bool
 
 
 def _bias(trace: Trace, row: int) -> list[int]:
-    """The addition of the bias within a convolution; where the convolution's kernel adds it, there is none."""
+    """The addition of the bias within a convolution; empty where the convolution's kernel adds it."""
     inside = trace.calls.inside(row)
     added: list[int] = inside[trace.events.are(ADD_IN_PLACE, inside)].tolist()
     return added

@@ -56,7 +56,7 @@ def low_roofline(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     layout.
 
     Known problems: shapes say what must be computed, not what was: sparsity and masks need less, and the share comes
-    out too high. Convolutions are judged where strides and paddings are recorded, or what follows tells the shape of
+    out too high. Convolutions are judged where strides and paddings are recorded, or what follows shows the shape of
     their output. Data-sheet peaks assume the boost clock.
     """
     kernels, peaks = trace.derived(kernels_of), used_peaks(trace)

@@ -123,7 +123,7 @@ def small_collectives(
     Fix: pack tensors into one before they are exchanged: larger buckets for DDP, larger blocks for FSDP, one flat
     tensor where the program reduces tensor by tensor, one message for all tables where embeddings are exchanged.
 
-    Known problems: sizes are known where `record_param_comms` or the kernel tells them; inference servers' own kernels
+    Known problems: sizes are known where `record_param_comms` or the kernel has them; inference servers' own kernels
     mostly don't. All-reduces of a program without a backward pass are left out: each is needed before the next begins.
     """
     small, lost = _small(trace, size_mb, per_step, share)

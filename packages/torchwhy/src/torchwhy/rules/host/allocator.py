@@ -31,7 +31,7 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     shapes `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` or padding to a few sizes.
 
     Known problems: libraries that allocate for themselves, past PyTorch's allocator, look the same; the operator around
-    the call tells.
+    the call shows which it was.
     """
     events, steps = trace.events, trace.steps_found
     rows = events.of(ALLOCATOR_CALL)

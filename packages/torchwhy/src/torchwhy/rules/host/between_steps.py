@@ -72,7 +72,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
 
     Fix: fitted to the frames that are seen there, for half of that time or more. Logging, checkpoints and validation
     every N steps or in another thread; reading and decoding before the loop or in the DataLoader's workers. Where no
-    frame tells, the place is named.
+    frame is known, the place is named.
 
     Known problems: the profiler doesn't see what Python does without stacks, nor native code that it calls past
     PyTorch's operators (NumPy, SciPy, an extension): that may be the program's very work. A thread that the

@@ -76,7 +76,7 @@ def deepcopy_each_step(trace: Trace, *, share: float = 0.05, steps: int = 3) -> 
 
 
 def copied_objects(trace: Trace) -> Intervals:
-    """When `copy.deepcopy` ran, as recorded frames tell, or samples of the stacks where there are none."""
+    """When `copy.deepcopy` ran, from recorded frames, or without frames from samples of the stacks."""
     window, rows = trace.derived(steady_window), _calls(trace)
     when = trace.events.times_of(rows) if len(rows) else trace.derived(stack_samples).when(_sampled(trace))
     return when.clip(window.start, window.end)

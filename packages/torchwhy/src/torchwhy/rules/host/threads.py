@@ -69,8 +69,8 @@ def too_few_threads(trace: Trace, *, share: float = 0.3, long_us: float = 200.0)
     Fix: leave the number to PyTorch: no `OMP_NUM_THREADS=1` in the environment, no `torch.set_num_threads(1)`.
 
     Known problems: silent where the numbers are unknown, where the program is one of several ranks, where several of
-    its threads compute at once, and where other programs use the processors (the load average tells). At stake is what
-    half of the processors would save of those operators, if they scaled in full; the finding is medium at most.
+    its threads compute at once, and where other programs use the processors (as the load average shows). At stake is
+    what half of the processors would save of those operators, if they scaled in full; the finding is medium at most.
     """
     threads, processors = threads_and_cores(trace)
     if trace.has_gpu or not 0 < 2 * threads < processors or (trace.info.world_size or 1) > 1:

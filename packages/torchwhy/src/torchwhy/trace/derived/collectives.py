@@ -1,7 +1,7 @@
 """Communication between ranks in one trace: what was exchanged, how much, for how long, and at what bandwidth.
 
 A kernel of a communication library says itself what it does in recent traces; in older ones the `record_param_comms`
-around its launch tells. On the CPU the annotations of Gloo and others ("gloo:all_reduce") are the collectives.
+around its launch says it. On the CPU the annotations of Gloo and others ("gloo:all_reduce") are the collectives.
 
 Sizes and bandwidths are those of nccl-tests (its doc/PERFORMANCE.md): the size is that of the whole data, so of the
 output of an all-gather and of the input of a reduce-scatter; the bus bandwidth of n ranks multiplies the algorithm

@@ -96,7 +96,7 @@ class EventReader:
     # A value
 
     def number(self, i: int, convert: Callable[[bytes], float | None]) -> tuple[float | None, int]:
-        """Read a number, in quotes or not; None where it is none.
+        """Read a number, in quotes or not; None for anything else.
 
         A time that is neither a number nor null is counted; other keys may well hold texts.
         """

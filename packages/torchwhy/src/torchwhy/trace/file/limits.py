@@ -52,7 +52,7 @@ class Excess(Exception):  # noqa: N818 -- the scanners' own; `scan` raises Trace
         super().__init__(limit, value, place)
         self.limit, self.value, self.place = limit, value, place
 
-    def told(self, limits: Limits) -> str:
+    def described(self, limits: Limits) -> str:
         """Return it as a clause."""
         what, unit = _WHAT[self.limit]
         limit = getattr(limits, self.limit)

@@ -41,7 +41,7 @@ def scan(source: Source, keys: Mapping[str, str] = ARGUMENTS, limits: Limits = L
         try:
             columns, has_list = (scan_native if available() else scan_python)(chunks, keys, limits)
         except Excess as error:
-            raise TraceError(f"{chunks.name} cannot be read: {error.told(limits)}") from None
+            raise TraceError(f"{chunks.name} cannot be read: {error.described(limits)}") from None
     columns.repairs.truncated_gzip = chunks.truncated_gzip
     if not has_list and not columns.phase.any():
         raise TraceError(f"{chunks.name} is not a trace: {_what_else(columns.repairs)}")

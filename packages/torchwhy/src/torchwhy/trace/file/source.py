@@ -92,7 +92,7 @@ class Chunks:
 
     Raises:
         TraceError: the file is missing, a folder, not permitted, empty, or does not begin like JSON.
-        ArgumentTypeError: `source` is none of these, or an open text file.
+        ArgumentTypeError: `source` has another type, or is an open text file.
     """
 
     def __init__(self, source: Source) -> None:

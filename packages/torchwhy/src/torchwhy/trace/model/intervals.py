@@ -60,7 +60,7 @@ class Intervals:
 
     @property
     def longest_start(self) -> int:
-        """When the longest begins, the first of equal ones; a ValueError where there is none."""
+        """When the longest begins, the first of equal ones; a ValueError if there is no interval."""
         return int(self.starts[int(self.lengths.argmax())])
 
     def gaps(self) -> Intervals:
