@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.command_line import run_here
+from tests.command_line import run_apart, run_here
 from torchwhy.errors import ArgumentError
 from torchwhy.history.bisecting import CommandFailedError, bisect, measure_of
 from torchwhy.history.git import GitError, Repository, commit_of
@@ -93,6 +93,14 @@ def test_an_error_leaves_the_branch_checked_out(repository):
     made, commits = repository(["100", "110", "broken"])
     with pytest.raises(CommandFailedError, match="it does not run"):
         bisect(made, timed(made, np.random.default_rng(0)), good=commits[0])
+    assert state(made) == ("main", "", False)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sh, and signals")
+def test_a_search_that_is_terminated_leaves_the_branch_checked_out(repository):
+    made, commits = repository(["100", "110"])
+    ran = run_apart("bisect", "--good", commits[0], "sh", "-c", "kill -TERM $PPID; sleep 5", folder=made.folder)
+    assert ran.returncode == 143, ran.stderr
     assert state(made) == ("main", "", False)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,18 +40,29 @@ def run(words: Sequence[str], request: Request) -> int:
     here = Path.cwd()
     try:
         check_format(request.form)
-        found = bisect(
-            Repository(here),
-            measure_of(words, request.metric, here),
-            good=request.good,
-            bad=request.bad,
-            runs=request.runs,
-            command=" ".join(words),
-            say=tell,
-        )
+        with _ending_in_order():
+            found = bisect(
+                Repository(here),
+                measure_of(words, request.metric, here),
+                good=request.good,
+                bad=request.bad,
+                runs=request.runs,
+                command=" ".join(words),
+                say=tell,
+            )
     except ArgumentError as error:
         return complain(error, 2)
     except (CommandFailedError, GitError) as error:
         return complain(error, 3)
     show(bisection_document(found), request.form)
     return 0 if found.kind == "found" else 1
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Let SIGTERM, by which a job of CI is cancelled, check out the branch again, as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
