@@ -46,6 +46,8 @@ ANSWERS: Final = {
     "torchwhy diff A B": ("diff", "slow.json.gz", "fast.json.gz"),
     "torchwhy gate RUN": ("gate", "counts.json", "--pyproject", "budgets.toml"),
     "torchwhy measure": ("measure", "1", "--max-time", "0.1"),
+    "torchwhy history add": ("history", "add", "slow.json.gz", "--commit", "1a2b3c"),
+    "torchwhy history check": ("history", "check"),
     "torchwhy cut": ("cut", TRACE, "-o", "cut.json.gz", "--window", "0-1000"),
     "torchwhy merge": ("merge", "eight_ranks", "-o", "all.json.gz"),
     "torchwhy export": ("export", TRACE, "--to", "speedscope", "-o", "stacks.json"),

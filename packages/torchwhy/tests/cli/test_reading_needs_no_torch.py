@@ -45,6 +45,7 @@ READING = {
     "merge": [["job", "-o", "merged.json.gz"]],
     "memory": [["snapshot.pickle"]],
     "gate": [["run"], *(["run", "--format", form] for form in FORMATS)],
+    "history": [["add", "a.json", "job"], ["check"], ["page"], *(["check", "--format", form] for form in FORMATS)],
     "view": [["a.json", "--no-open"]],
 }
 

@@ -19,7 +19,7 @@ from torchwhy.trace.tables.sql import RELATIONS
 
 LONG = "a_rather_long_name_of_a_function_that_goes_on_and_on_beyond_what_any_terminal_shows"
 NEVER_READ = {"profile", "measure", "experiment", "view", "report", "cut", "merge", "export", "info", "gate"} | {
-    "mcp", "skill",
+    "mcp", "skill", "bisect",
 }  # fmt: skip
 """Commands that run something, write a file, or print no table."""
 
@@ -66,6 +66,8 @@ def calls():
     yield "memory", ("a.pickle", "-v")
     yield "memory", ("a.pickle", "b.pickle")
     yield "memory", (f"{LONG}.json", "-v")
+    yield "history", ("add", f"{LONG}.json", "--commit", "a" * 40)
+    yield "history", ("check",)
     yield "rule", ()
     yield "rule", ("B9",)
 

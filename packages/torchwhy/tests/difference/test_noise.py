@@ -33,20 +33,40 @@ def test_a_fifth_is_found_where_steps_vary_by_a_fiftieth(n):
     assert np.mean([shift.low <= 1.2 <= shift.high for shift in shifts]) >= 0.93
 
 
-@pytest.mark.parametrize(("n", "m"), [(4, 4), (5, 6), (8, 7), (30, 25)])
-def test_the_interval_inverts_the_test_of_mann_and_whitney(n, m):
+@pytest.mark.parametrize(
+    ("n", "m", "confidence"),
+    [
+        (4, 4, 0.95),
+        (5, 6, 0.95),
+        (8, 7, 0.95),
+        (30, 25, 0.95),
+        (3, 20, 0.99),
+        (9, 12, 0.9999),
+        (20, 20, 0.9),
+        (3, 3, 0.5),
+    ],
+)
+def test_the_interval_inverts_the_test_of_mann_and_whitney(n, m, confidence):
     """Shifting b by a value inside the interval makes the test accept, by one outside reject."""
     random = np.random.default_rng(n)
     a, b = np.exp(0.1 * random.standard_normal(n)), np.exp(0.1 * random.standard_normal(m) + 0.3)
-    shift = shift_of(zigzag(a), zigzag(b))
+    shift = shift_of(zigzag(a), zigzag(b), confidence)
+    assert shift.judged
 
     def accepted(ratio):
-        return stats.mannwhitneyu(a, b / ratio, method="exact" if n + m <= 40 else "asymptotic").pvalue > 0.05
+        return stats.mannwhitneyu(a, b / ratio, method="exact" if n + m <= 40 else "asymptotic").pvalue > 1 - confidence
 
     assert accepted(shift.low * 1.0001)
     assert accepted(shift.high / 1.0001)
     assert not accepted(shift.low * 0.97)
     assert not accepted(shift.high * 1.03)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (3, 20), (4, 9), (20, 20)])
+@pytest.mark.parametrize("confidence", [0.9, 0.99, 0.999, 0.99999])
+def test_a_confidence_that_so_few_values_cannot_give_is_not_claimed(n, m, confidence):
+    best = stats.mannwhitneyu(np.arange(n), np.arange(m) + n, method="exact").pvalue
+    assert shift_of(np.arange(n) + 1, np.arange(m) + n + 1, confidence).judged == (best <= 1 - confidence)
 
 
 def zigzag(values):

@@ -504,6 +504,87 @@ def gate(
 
 
 @app.command(rich_help_panel=CHECK)
+def history(
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="add, check or page.")],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN...]", help="For add: what explain reads, or torchwhy measure --format json."),
+    ] = None,
+    store: Annotated[Path, typer.Option("--store", metavar="FILE", help="The SQLite file.")] = Path(
+        "torchwhy-history.sqlite"
+    ),
+    name: Annotated[
+        str | None, typer.Option("--name", help="Of the program; by default as the run's folder is named.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="step (times), or a metric of the run's counts.json.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option("--machine", help="Where it ran; by default the host's name and the GPU's.")
+    ] = None,
+    configuration: Annotated[
+        str | None, typer.Option("--config", metavar="TEXT", help="What else distinguishes runs, such as batch=64.")
+    ] = None,
+    commit: Annotated[
+        str | None, typer.Option("--commit", help="The commit that ran; by default what is checked out here.")
+    ] = None,
+    fail_on_slower: Annotated[
+        float, typer.Option("--fail-on-slower", metavar="PERCENT", help="For check: how much slower is allowed.")
+    ] = 1.0,
+    since: Annotated[
+        str, typer.Option("--since", metavar="COMMIT", help="For check: look at runs from this commit on.")
+    ] = "",
+    output: Annotated[Path, typer.Option("--output", "-o", help="For page: the HTML file.")] = Path("history.html"),
+    show: Annotated[bool, typer.Option("--open", help="For page: open it in the browser.")] = False,
+    form: Form = "text",
+) -> None:
+    """Keep the step times of runs, and say at which commit they got slower.
+
+    torchwhy history add traces/train
+    torchwhy history check
+    torchwhy history page -o history.html
+
+    Only runs of the same name, metric, machine and configuration are compared. What differs from run to run counts as
+    noise. Exit status 1: check found a slowdown; 2: misuse; 3: a run or the store cannot be read or written.
+    """
+    _start_at_once()
+    from torchwhy.cli import history as command
+
+    request = command.Request(
+        store, name, metric, machine, configuration, commit, fail_on_slower, since, output, show, form
+    )
+    raise typer.Exit(command.run(action, runs or [], request))
+
+
+@app.command(rich_help_panel=CHECK, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def bisect(
+    words: Annotated[
+        list[str], typer.Argument(metavar="CMD...", help="To measure; {out} is where it leaves a run, if it does.")
+    ],
+    good: Annotated[str, typer.Option("--good", metavar="COMMIT", help="A commit that was fast.")],
+    bad: Annotated[str, typer.Option("--bad", metavar="COMMIT", help="A later commit that is slow.")] = "HEAD",
+    runs: Annotated[int, typer.Option("--runs", help="Runs of CMD for each commit, 3 at least.")] = 5,
+    metric: Annotated[
+        str, typer.Option("--metric", help="A metric of the run, or a number that CMD prints after this name.")
+    ] = "step",
+    form: Form = "text",
+) -> None:
+    """Find the commit that made a command slower, by git bisect and the noise model of torchwhy diff.
+
+    torchwhy bisect --good v1.2 torchwhy profile --out {out} train.py
+    torchwhy bisect --good v1.2 --metric ms_per_step python train.py
+
+    Without {out} and --metric the command's own time counts. Commits are checked out in this working tree, and in the
+    end the branch that was. Exit status 1: no commit was found, or it was not confirmed; 2: misuse; 3: CMD or git
+    failed.
+    """
+    _start_at_once()
+    from torchwhy.cli import bisect as command
+
+    raise typer.Exit(command.run(words, command.Request(good, bad, runs, metric, form)))
+
+
+@app.command(rich_help_panel=CHECK)
 def rule(
     code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as B9 or dataloader-wait.")] = None,
     form: Form = "text",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -99,12 +100,13 @@ class Spread:
         return Spread(np.where(there, self.mean[rows], 0.0), np.where(there, self.variance[rows], 0.0), self.steps)
 
 
-def shift_of(a: npt.ArrayLike, b: npt.ArrayLike) -> Shift:
+def shift_of(a: npt.ArrayLike, b: npt.ArrayLike, confidence: float = 0.95) -> Shift:
     """Estimate by which factor b's times differ from a's.
 
     The estimate of Hodges and Lehmann on logarithms, with the interval that inverts the test of Mann and Whitney
     (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd edition, 2014, sections 4.2 and 4.3): a slow
-    step among many moves neither. Where there are too few steps for 95% (3 against 3), Welch's interval.
+    step among many moves neither. Where there are too few steps for 95% (3 against 3), Welch's interval; where there
+    are too few for another confidence, nothing is judged. Up to 40 values the confidence is exact.
 
     Where a step resembles the one before, as when the machine slows down half-way, so many steps say less than as many
     independent ones: the interval is as much wider as that makes the error of a mean (a first-order autoregression).
@@ -122,9 +124,11 @@ def shift_of(a: npt.ArrayLike, b: npt.ArrayLike) -> Shift:
     middle = float(np.median(pairs))
     if min(len(first), len(second)) < FEWEST:
         return Shift(math.exp(middle), math.exp(middle), math.exp(middle), judged=False)
-    outside = _pairs_outside(len(first), len(second))
+    outside = _pairs_outside(len(first), len(second), confidence)
     if outside >= 0:
         low, high = float(pairs[outside]), float(pairs[-1 - outside])
+    elif confidence != 0.95:
+        return Shift(math.exp(middle), math.exp(middle), math.exp(middle), judged=False)
     else:
         reach = float(_welch(Spread.of(first[None, :]), Spread.of(second[None, :]), _T95)[0])
         mean = float(second.mean() - first.mean())
@@ -193,19 +197,25 @@ def _exp(value: float) -> float:
     return math.exp(min(value, 700))
 
 
-@lru_cache(maxsize=256)
-def _pairs_outside(n: int, m: int) -> int:
-    """How many of the n*m ordered pairs lie below (and above) a 95% interval; -1 where there is none."""
+def _pairs_outside(n: int, m: int, confidence: float) -> int:
+    """How many of the n*m ordered pairs lie below (and above) an interval of a confidence; -1 where there is none."""
     if n + m > 40:  # the normal approximation is good to a fraction of a pair
-        return max(int(n * m / 2 - 1.96 * math.sqrt(n * m * (n + m + 1) / 12)), 0)
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        return max(int(n * m / 2 - z * math.sqrt(n * m * (n + m + 1) / 12)), 0)
+    return int(np.searchsorted(_distribution(n, m), (1 - confidence) / 2, "right")) - 1
+
+
+@lru_cache(maxsize=512)
+def _distribution(n: int, m: int) -> Floats:
+    """The distribution of the number of pairs in which b is smaller, if a and b are alike: cumulative, from 0 on."""
     ways = np.zeros(n * m + 1)  # in how many ways n of n+m ranks give each value of the statistic
     ways[0] = 1
     for i in range(1, n + 1):  # times (1 - x^(m+i)), over (1 - x^i)
         ways[m + i :] -= ways[: n * m + 1 - m - i].copy()
         for j in range(i, n * m + 1):
             ways[j] += ways[j - i]
-    below = np.cumsum(ways) / math.comb(n + m, n)
-    return int(np.searchsorted(below, 0.025, "right")) - 1
+    found: Floats = np.cumsum(ways) / math.comb(n + m, n)
+    return found
 
 
 def drift_of(values: Floats) -> tuple[float, float] | None:
