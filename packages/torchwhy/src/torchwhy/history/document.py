@@ -68,9 +68,8 @@ def check_document(store: Path, checks: Sequence[SeriesCheck]) -> Document:
         for check in checks
     )
     note = (
-        f"Of each series the newest {WINDOW} runs at most are looked at. A series of independent runs that "
-        f"never changed fails with a "
-        f"probability of {percent(ALARMS)} at most in one check."
+        f"Of each series the newest {WINDOW} runs at most are looked at. A series of independent runs that never "
+        f"changed fails with a probability of {percent(ALARMS)} at most in one check."
     )
     data = {
         "schema": SCHEMA,
