@@ -35,7 +35,7 @@ from torchwhy.trace.meaning.arithmetic import (
     READS_ALL,
     SCANNING,
 )
-from torchwhy.trace.meaning.frames import code_of, line_of, short_frame
+from torchwhy.trace.meaning.frames import TORCHWHYS, code_of, line_of, short_frame
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, HEAVY, RANDOM, SLICE, UPDATE
 from torchwhy.trace.meaning.programs import kin
@@ -121,7 +121,15 @@ def operators_of(trace: Trace, line: ProgramLine, limit: int = _SHOWN) -> list[t
 
 
 def bound_and_rate(trace: Trace, line: ProgramLine) -> tuple[str, float | None, float | None]:
-    """Return what decides a line's time, and the GFLOP/s and GB/s of its operators whose sizes are known."""
+    """Return what decides a line's time, and the GFLOP/s and GB/s of its operators whose sizes are known.
+
+    There are no rates on a busy machine: operators that wait for a processor are no slower for it.
+    """
+    bound, gflop_s, gb_s = _bound_and_rate(trace, line)
+    return (bound, None, None) if trace.derived(waited_share) >= BUSY else (bound, gflop_s, gb_s)
+
+
+def _bound_and_rate(trace: Trace, line: ProgramLine) -> tuple[str, float | None, float | None]:
     events, needs = trace.events, _needs(trace, line)
     whole = int(events.dur[line.calls].sum()) + line.python.total
     if not whole or trace.has_gpu:
@@ -217,7 +225,7 @@ def _python_runs(trace: Trace, line: ProgramLine) -> Iterator[str]:
         return
     samples = trace.derived(stack_samples)
     inner = Counter(
-        samples.stacks[i][0]
+        next((frame for frame in samples.stacks[i] if not TORCHWHYS.names(frame)), "")
         for i in samples.inside(line.python).tolist()
         if line_of(samples.own[i]) == line_of(line.line)
     )
@@ -400,7 +408,7 @@ def _not_trained(trace: Trace, line: ProgramLine) -> Iterator[str]:
     nodes = inside[trace.events.are(CONVOLUTION_BACKWARD, inside)]
     masks = {tuple(parse_list(given[-1].lower()))[:2] for row in nodes.tolist() if (given := values(trace, row))}
     if masks == {(True, False)}:
-        yield "Its weight gets no gradient: it is constant, and the convolution computes with all of it."
+        yield "Its weight gets no gradient, but its input does."
 
 
 def _inner(trace: Trace, line: ProgramLine) -> Iterator[str]:
