@@ -67,7 +67,7 @@ class Bisection:
         command: what was measured.
         kind: "found", "not confirmed", "no difference" or "only skipped".
         sentence: the same for people.
-        commits: the first slow commit; several where those between could not be judged; none where there is none.
+        commits: the first slow commit; several where those between cannot be judged; empty if no commit is slower.
         shift: how its times relate to those of the commit before; None where that was not measured.
         tried: all commits measured, the good and the bad one first.
     """
@@ -99,7 +99,7 @@ class _Search:
                     self.repository.ask("checkout", "--quiet", "--detach", commit)
                     values.append(self.measure())
             shift = shift_of(*times, CONFIDENCE)
-            if shift.beyond_noise and shift.low > math.sqrt(shift.ratio):  # commits between are told from the middle
+            if shift.beyond_noise and shift.low > math.sqrt(shift.ratio):  # the others are compared with the middle
                 break
         return times
 

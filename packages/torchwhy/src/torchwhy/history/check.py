@@ -24,7 +24,7 @@ class SeriesCheck:
         kind: "slower", "no slowdown" or "too few runs".
         sentence: the same for people, with numbers.
         changes: all changes among them.
-        since: that from which on runs take longer; None where there is none.
+        since: the first commit of those whose runs take longer; None without one.
     """
 
     series: Series

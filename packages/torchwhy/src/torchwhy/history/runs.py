@@ -153,7 +153,7 @@ def _environment(folder: Path) -> dict[str, Any]:
 
 
 def _program(path: Path) -> str:
-    """The folder's name, or the file's, without the number that tells it from those before: "train" for train-2."""
+    """The folder's name, or the file's, without the number that distinguishes runs of one name: "train" for train-2."""
     path = path.absolute()
     if not path.is_dir() and path.name.partition(".")[0] in ("trace", "counts"):
         path = path.parent
