@@ -50,6 +50,14 @@ def test_samples_are_bounded(monkeypatch):
     assert len(sampler.end().times_ns) <= 16
 
 
+@pytest.fixture
+def alone(monkeypatch):
+    """As in a process without further threads: under pytest-xdist one waits for messages."""
+    frames, others = sys._current_frames, sys._current_frames().keys() - {threading.get_ident()}
+    monkeypatch.setattr(sys, "_current_frames", lambda: {i: one for i, one in frames().items() if i not in others})
+
+
+@pytest.mark.usefixtures("alone")
 def test_a_call_that_holds_pythons_lock_is_seen_rather_than_the_next_one_that_releases_it():
     text, parsing, sleeping = json.dumps(list(range(20_000))), 0.0, 0.0
     sampler = StackSampler()
@@ -72,6 +80,7 @@ def waits_until(condition):
     return condition()
 
 
+@pytest.mark.usefixtures("alone")
 def test_the_switch_interval_is_shorter_while_one_thread_runs_and_the_programs_own_otherwise():
     before, ends = sys.getswitchinterval(), threading.Event()
     sampler, other = StackSampler(), threading.Thread(target=ends.wait)
@@ -85,6 +94,7 @@ def test_the_switch_interval_is_shorter_while_one_thread_runs_and_the_programs_o
     assert waits_until(lambda: sys.getswitchinterval() == before)
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_switch_interval_that_the_program_sets_stays():
     before = sys.getswitchinterval()
     sampler = StackSampler()

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 FIRES, SILENT = [], []
+_FUNCTIONS = {}
 
 
 def fires(*slugs):
@@ -26,7 +27,8 @@ def silent(*slugs):
 
 def _marked(where, slugs):
     def mark(function):
-        assert function.__module__.startswith("tests."), f"{function.__module__} is imported a second time"
+        place = function.__code__.co_filename, function.__code__.co_firstlineno
+        assert _FUNCTIONS.setdefault(place, function) is function, f"{function.__module__} is imported a second time"
         where.extend((slug, function) for slug in slugs)
         return function
 

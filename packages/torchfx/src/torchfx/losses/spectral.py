@@ -148,7 +148,7 @@ class STFTLoss(Loss):
         return value + self.w_convergence * away / size if self.w_convergence else value, away, size
 
     def _sum(self, difference: Tensor) -> Tensor:
-        return torch.linalg.vector_norm(difference, 1) if self.kind == "L1" else difference.square().sum()
+        return (difference.abs() if self.kind == "L1" else difference.square()).sum()
 
     def _slopes(self, a: Tensor, b: Tensor, slope: Tensor, count: int) -> Tensor:
         """Return the sum's gradient with respect to some of the estimate's magnitudes a; b are the target's."""
