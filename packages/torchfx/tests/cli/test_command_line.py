@@ -82,7 +82,7 @@ def test_effects_of_a_name_says_ranges_units_and_defaults(tmp_path):
             assert re.search(rf"^  {each.name} +(required|default)", ran.stdout, re.MULTILINE)
             assert each.documentation() in " ".join(ran.stdout.split())
     page = run_here("effects", "Compressor", folder=tmp_path).stdout
-    assert re.search(r"threshold_db +default -20; where it begins; in \[-200, 200\] dB", page)
+    assert re.search(r"threshold_db +default -20; level where compression begins; in \[-200, 200\] dB", page)
     wrong = run_here("effects", "compresser", folder=tmp_path)
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr == "error: there is no filter or effect 'compresser'; did you mean 'compressor'?\n"

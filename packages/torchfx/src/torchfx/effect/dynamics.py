@@ -277,15 +277,19 @@ class Compressor(Dynamics):
         torch.Size([2, 1000])
     """
 
-    threshold_db: Value = decibels(default=-20.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins")
-    ratio: Value = ratio(default=4.0, doc="of the input's dB to the output's, above it; inf: none comes out above it")
+    threshold_db: Value = decibels(
+        default=-20.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="level where compression begins"
+    )
+    ratio: Value = ratio(default=4.0, doc="dB of input per dB of output above the threshold; inf: a limiter")
     attack_ms: Value = milliseconds(default=5.0, draws=(0.1, 50.0), doc="time constant of a falling gain")
     release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
     knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
-    makeup_db: Value = decibels(default=0.0, low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain behind it")
-    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
-    sidechain: Processor | None = processor(default=None, doc="what the detector hears the signal through")
-    detector: str = choice(DETECTORS, default="peak", doc="whether peaks count or the root of the mean square")
+    makeup_db: Value = decibels(
+        default=0.0, low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain applied after compression"
+    )
+    link: bool = flag(default=True, doc="applies the loudest channel's gain to all")
+    sidechain: Processor | None = processor(default=None, doc="filters the detector's input")
+    detector: str = choice(DETECTORS, default="peak", doc="measures peaks or the root mean square")
     rms_ms: Value = milliseconds(default=10.0, high=10_000.0, draws=(1.0, 50.0), doc="time constant of the mean square")
     lookahead_ms: float = milliseconds(
         default=0.0, high=1000.0, draws=(0.05, 0.5), doc="how long before the signal its level counts", learnable=False
@@ -315,16 +319,16 @@ class Expander(Dynamics):
     """
 
     threshold_db: Value = decibels(
-        default=-40.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="below which it acts"
+        default=-40.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="level below which it acts"
     )
     ratio: Value = ratio(default=2.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it")
     attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a rising gain")
     release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a falling gain")
     knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
     range_db: Value = number(default=40.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="most attenuation")
-    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
-    sidechain: Processor | None = processor(default=None, doc="what the detector hears the signal through")
-    detector: str = choice(DETECTORS, default="peak", doc="whether peaks count or the root of the mean square")
+    link: bool = flag(default=True, doc="applies the loudest channel's gain to all")
+    sidechain: Processor | None = processor(default=None, doc="filters the detector's input")
+    detector: str = choice(DETECTORS, default="peak", doc="measures peaks or the root mean square")
     rms_ms: Value = milliseconds(default=10.0, high=10_000.0, draws=(1.0, 50.0), doc="time constant of the mean square")
     lookahead_ms: float = milliseconds(
         default=0.0, high=1000.0, draws=(0.05, 0.5), doc="how long before the signal its level counts", learnable=False

@@ -122,7 +122,7 @@ class MultibandCompressor(BandDynamics):
         default=(200.0, 2000.0), drawn=2, doc="-6 dB frequencies between the bands, one less than bands"
     )
     threshold_db: Bands = per_band(
-        decibels(low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins"), default=-20.0
+        decibels(low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="level where compression begins"), default=-20.0
     )
     ratio: Bands = per_band(ratio(doc="of the input's dB to the output's, above it"), default=4.0)
     attack_ms: Bands = per_band(milliseconds(draws=(0.1, 50.0), doc="time constant of a falling gain"), default=5.0)
@@ -130,8 +130,10 @@ class MultibandCompressor(BandDynamics):
     knee_db: Bands = per_band(
         number(low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend"), default=6.0
     )
-    makeup_db: Bands = per_band(decibels(low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain behind it"), default=0.0)
-    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
+    makeup_db: Bands = per_band(
+        decibels(low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain applied after compression"), default=0.0
+    )
+    link: bool = flag(default=True, doc="applies the loudest channel's gain to all")
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
@@ -176,12 +178,14 @@ class DeEsser(BandDynamics):
         torch.Size([2, 1000])
     """
 
-    threshold_db: Value = decibels(default=-30.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins")
+    threshold_db: Value = decibels(
+        default=-30.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="level where compression begins"
+    )
     cutoff: float = frequency(default=5000.0, doc="-6 dB frequency between the bands", learnable=False)
     ratio: Value = ratio(default=4.0, doc="of the input's dB to the output's, above it")
     attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a falling gain")
     release_ms: Value = milliseconds(default=50.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
-    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
+    link: bool = flag(default=True, doc="applies the loudest channel's gain to all")
     fs: float | None = sample_rate(default=None)
 
     def edges(self) -> Any:
