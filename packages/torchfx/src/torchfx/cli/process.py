@@ -145,7 +145,7 @@ def _status(outcomes: list[Outcome], allow_nan: bool, skipped: int) -> int:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the work as an exception does, so that no temporary file stays behind.
+    """Let SIGTERM and SIGHUP end the work as an exception does, so that no temporary file is left.
 
     A signal that is ignored stays so: `nohup` does that.
     """

@@ -36,7 +36,7 @@ class Request:
     rate: Annotated[
         str | None,
         typer.Option(
-            "--rate", "-r", metavar="HZ", help="Sample rate of the output, behind all effects; in front of features."
+            "--rate", "-r", metavar="HZ", help="Sample rate of the output, after all effects; before features."
         ),
     ] = None
     format: Annotated[

@@ -71,7 +71,7 @@ class ChannelMatrix(ChannelMixing):
                 [1., 2.]])
     """
 
-    matrix: Tensor = matrix(doc="weights; those of an output are a row")
+    matrix: Tensor = matrix(doc="weights, one row for each output")
 
     def weights(self, channels: int) -> Tensor:
         """Return the matrix."""
@@ -118,7 +118,7 @@ class Balance(ChannelMixing):
                 [1.0000]])
     """
 
-    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1: the left channel only, 1: the right one only")
+    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1: left channel only, 1: right channel only")
 
     def weights(self, channels: int) -> Tensor:
         """Return the two gains as a diagonal."""

@@ -18,7 +18,7 @@ from torchfx.tensors import broadcast_shapes, columns, latest, settings_on
 __all__ = ["Compand"]
 
 LATE = 1
-"""The place of the signal's delay in the state, behind the smoothed magnitude."""
+"""The place of the signal's delay in the state, after the smoothed magnitude."""
 
 
 class Compand(Processor):
@@ -42,11 +42,13 @@ class Compand(Processor):
         tensor([0.0010, 0.1000, 0.3162])
     """
 
-    points: Tensor = transfer_points(doc="levels, and what comes out at each; lines join them")
+    points: Tensor = transfer_points(doc="input levels and their output levels, joined by lines")
     attack_ms: Value = milliseconds(default=0.0, draws=(0.1, 50.0), doc="time constant of a rising level")
     release_ms: Value = milliseconds(default=800.0, draws=(10.0, 500.0), doc="time constant of a falling level")
     knee_db: Value = number(default=0.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bends")
-    makeup_db: Value = decibels(default=0.0, low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain behind the curve")
+    makeup_db: Value = decibels(
+        default=0.0, low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain applied after the curve"
+    )
     initial_db: Value = decibels(
         default=0.0, low=-300.0, high=200.0, draws=(-90.0, 0.0), doc="level that a signal begins from"
     )
@@ -54,10 +56,10 @@ class Compand(Processor):
         default=0.0,
         high=10_000.0,
         draws=(0.05, 0.5),
-        doc="how long before the signal its level counts",
+        doc="look-ahead of the detector",
         learnable=False,
     )
-    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
+    link: bool = flag(default=True, doc="applies the loudest channel's gain to all")
     fs: float | None = sample_rate(default=None)
 
     def latency_samples(self, rate: Any) -> int:

@@ -24,16 +24,25 @@ LONGEST_S = 600
 class FeedbackDelay(DelayNetwork):
     """What delays with feedback have in common: their parameters, the delay in samples, the filter in their loop."""
 
-    time: float | str = duration(default=0.25, notes=True, plausible=10.0, doc="how late")
+    time: float | str = duration(default=0.25, notes=True, plausible=10.0, doc="delay")
     bpm: float = number(
         default=120.0, low=0.0, open_low=True, high=1e4, draws=(1e3, 1e4), doc="quarters per minute", learnable=False
     )
     feedback: Value = number(
-        default=0.0, low=-1.0, high=1.0, open_low=True, open_high=True, doc="gain of a repetition over the one before"
+        default=0.0,
+        low=-1.0,
+        high=1.0,
+        open_low=True,
+        open_high=True,
+        doc="gain of each repetition relative to the one before",
     )
-    mix: Value = number(default=1.0, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the delayed one alone")
-    low_cut: Value | None = frequency(default=None, doc="of the high-pass in the loop; None: it has none")
-    high_cut: Value | None = frequency(default=None, doc="of the low-pass in the loop; None: it has none")
+    mix: Value = number(default=1.0, low=0.0, high=1.0, doc="0: input only, 1: delayed signal only")
+    low_cut: Value | None = frequency(
+        default=None, doc="cutoff of the high-pass in the feedback loop; None: no high-pass"
+    )
+    high_cut: Value | None = frequency(
+        default=None, doc="cutoff of the low-pass in the feedback loop; None: no low-pass"
+    )
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
@@ -132,9 +141,14 @@ class PingPongDelay(FeedbackDelay):
     """
 
     feedback: Value = number(
-        default=0.5, low=-1.0, high=1.0, open_low=True, open_high=True, doc="gain of a repetition over the one before"
+        default=0.5,
+        low=-1.0,
+        high=1.0,
+        open_low=True,
+        open_high=True,
+        doc="gain of each repetition relative to the one before",
     )
-    mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the repetitions alone")
+    mix: Value = number(default=0.5, low=0.0, high=1.0, doc="0: input only, 1: repetitions only")
     cross_feed: Value = number(default=1.0, low=0.0, high=1.0, doc="the part of a repetition that changes sides")
     stereo: bool = flag(default=False, doc="whether each channel begins on its own side, one alone on both")
 

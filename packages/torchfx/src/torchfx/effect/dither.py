@@ -28,7 +28,7 @@ DENSITIES = {"TPDF": "triangular", "RPDF": "rectangular", "highpass": "differenc
 
 
 class Dither(Processor):
-    """Round to a number of bits behind noise that makes the error independent of the signal.
+    """Add noise, then round to a number of bits: the error becomes independent of the signal.
 
     Noise of triangular density (`TPDF`), the sum of two uniform ones of one step each, keeps mean and power of the
     error the same whatever the signal is. That of rectangular density (`RPDF`), one step wide, does so for the mean
@@ -56,10 +56,10 @@ class Dither(Processor):
         True
     """
 
-    bits: int = count(default=16, low=1, high=32, draws=(4, 8), doc="how many bits a sample has, its sign among them")
-    shape: str = choice(("TPDF", "RPDF", "highpass"), default="TPDF", doc="the noise")
+    bits: int = count(default=16, low=1, high=32, draws=(4, 8), doc="bits per sample, including the sign")
+    shape: str = choice(("TPDF", "RPDF", "highpass"), default="TPDF", doc="kind of noise")
     seed: int = count(default=0, low=0, high=2**31 - 1, draws=(0, 9), doc="of the noise")
-    noise_shaping: str = choice(tuple(SHAPINGS), default="none", doc="the filter for the errors")
+    noise_shaping: str = choice(tuple(SHAPINGS), default="none", doc="noise-shaping filter")
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"

@@ -280,10 +280,12 @@ class Compressor(Dynamics):
     threshold_db: Value = decibels(
         default=-20.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="level where compression begins"
     )
-    ratio: Value = ratio(default=4.0, doc="dB of input per dB of output above the threshold; inf: a limiter")
+    ratio: Value = ratio(
+        default=4.0, doc="dB of input per dB of output above the threshold; inf: levels out at the threshold"
+    )
     attack_ms: Value = milliseconds(default=5.0, draws=(0.1, 50.0), doc="time constant of a falling gain")
     release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
-    knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
+    knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the knee")
     makeup_db: Value = decibels(
         default=0.0, low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain applied after compression"
     )
@@ -292,7 +294,7 @@ class Compressor(Dynamics):
     detector: str = choice(DETECTORS, default="peak", doc="measures peaks or the root mean square")
     rms_ms: Value = milliseconds(default=10.0, high=10_000.0, draws=(1.0, 50.0), doc="time constant of the mean square")
     lookahead_ms: float = milliseconds(
-        default=0.0, high=1000.0, draws=(0.05, 0.5), doc="how long before the signal its level counts", learnable=False
+        default=0.0, high=1000.0, draws=(0.05, 0.5), doc="look-ahead of the detector", learnable=False
     )
     fs: float | None = sample_rate(default=None)
 
@@ -321,17 +323,17 @@ class Expander(Dynamics):
     threshold_db: Value = decibels(
         default=-40.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="level below which it acts"
     )
-    ratio: Value = ratio(default=2.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it")
+    ratio: Value = ratio(default=2.0, draws=(1.0, 10.0), doc="dB of output per dB of input below the threshold")
     attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a rising gain")
     release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a falling gain")
-    knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
-    range_db: Value = number(default=40.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="most attenuation")
+    knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the knee")
+    range_db: Value = number(default=40.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="largest attenuation")
     link: bool = flag(default=True, doc="applies the loudest channel's gain to all")
     sidechain: Processor | None = processor(default=None, doc="filters the detector's input")
     detector: str = choice(DETECTORS, default="peak", doc="measures peaks or the root mean square")
     rms_ms: Value = milliseconds(default=10.0, high=10_000.0, draws=(1.0, 50.0), doc="time constant of the mean square")
     lookahead_ms: float = milliseconds(
-        default=0.0, high=1000.0, draws=(0.05, 0.5), doc="how long before the signal its level counts", learnable=False
+        default=0.0, high=1000.0, draws=(0.05, 0.5), doc="look-ahead of the detector", learnable=False
     )
     fs: float | None = sample_rate(default=None)
 
@@ -346,7 +348,7 @@ class Expander(Dynamics):
 
 
 class NoiseGate(Expander):
-    """Close where a signal is quiet: an expander, which stays open for a time behind the last loud sample.
+    """Close where a signal is quiet: an expander, which stays open for a time after the last loud sample.
 
     Every sample's level counts for `hold_ms`: tones do not close the gate at each zero crossing. A gate is closed where
     a signal begins.
@@ -358,11 +360,17 @@ class NoiseGate(Expander):
         tensor([1.0000e-08, 5.0000e-01, 1.0000e-03, 1.0000e-03, 1.0000e-08])
     """
 
-    ratio: Value = ratio(default=10.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it; inf: gated")
-    knee_db: Value = number(default=0.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
-    range_db: Value = number(default=80.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="most attenuation")
+    ratio: Value = ratio(
+        default=10.0, draws=(1.0, 10.0), doc="dB of output per dB of input below the threshold; inf: a gate"
+    )
+    knee_db: Value = number(default=0.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the knee")
+    range_db: Value = number(default=80.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="largest attenuation")
     hold_ms: float = milliseconds(
-        default=10.0, high=10_000.0, draws=(0.01, 1.0), doc="how long a level counts", learnable=False
+        default=10.0,
+        high=10_000.0,
+        draws=(0.01, 1.0),
+        doc="how long the gate stays open after the level falls",
+        learnable=False,
     )
 
     def hold_samples(self, rate: Any) -> int:

@@ -42,10 +42,12 @@ class Fade(Processor):
         tensor([0.0000, 0.5000, 1.0000, 1.0000, 1.0000, 0.0000])
     """
 
-    fade_in: float | str = duration(default=0.01, plausible=60.0, doc="how long the beginning rises")
-    fade_out: float | str = duration(default=0.01, plausible=60.0, doc="how long the end falls")
+    fade_in: float | str = duration(default=0.01, plausible=60.0, doc="duration of the fade-in")
+    fade_out: float | str = duration(default=0.01, plausible=60.0, doc="duration of the fade-out")
     shape: str = choice(
-        ("linear", "quarter_sine", "half_sine", "exponential", "logarithmic"), default="half_sine", doc="of both fades"
+        ("linear", "quarter_sine", "half_sine", "exponential", "logarithmic"),
+        default="half_sine",
+        doc="shape of both fades",
     )
     fs: float | None = sample_rate(default=None)
 

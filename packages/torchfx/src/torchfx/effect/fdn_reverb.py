@@ -47,12 +47,12 @@ class FDNReverb(DelayNetwork):
     rt60: Value = number(default=2.0, low=0.1, high=100.0, unit="s", draws=(0.2, 5.0), doc="between the crossovers")
     low_rt60: Value = number(default=2.5, low=0.1, high=100.0, unit="s", draws=(0.2, 5.0), doc="below low_crossover")
     high_rt60: Value = number(default=1.0, low=0.1, high=100.0, unit="s", draws=(0.2, 5.0), doc="above high_crossover")
-    low_crossover: Value = frequency(default=300.0, doc="where low frequencies end")
-    high_crossover: Value = frequency(default=3000.0, doc="where high frequencies begin")
+    low_crossover: Value = frequency(default=300.0, doc="upper edge of the low band")
+    high_crossover: Value = frequency(default=3000.0, doc="lower edge of the high band")
     size: float = number(
         default=1.0, low=0.1, high=2.0, draws=(0.1, 0.2), doc="of the delays, 20 to 75 ms at 1", learnable=False
     )
-    mix: Value = number(default=0.3, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the reverberation alone")
+    mix: Value = number(default=0.3, low=0.0, high=1.0, doc="0: input only, 1: reverberation only")
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:

@@ -44,17 +44,19 @@ class Limiter(Processor):
         240
     """
 
-    threshold_db: Value = decibels(default=-1.0, low=-200.0, high=200.0, draws=(-30.0, -3.0), doc="the largest peak")
+    threshold_db: Value = decibels(
+        default=-1.0, low=-200.0, high=200.0, draws=(-30.0, -3.0), doc="level of the largest peak"
+    )
     release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
     lookahead_ms: float = milliseconds(
         default=5.0,
         high=1000.0,
         draws=(0.05, 0.5),
-        doc="how long before a peak the gain begins to fall",
+        doc="time before a peak in which the gain falls",
         learnable=False,
     )
-    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
-    true_peak: bool = flag(default=False, doc="whether peaks between samples count")
+    link: bool = flag(default=True, doc="applies the loudest channel's gain to all")
+    true_peak: bool = flag(default=False, doc="limits peaks between samples, too (true peak)")
     fs: float | None = sample_rate(default=None)
 
     def _ahead(self, rate: float) -> int:

@@ -38,15 +38,15 @@ class Chorus(Processor):
         tensor([0., 0., 1., 2.])
     """
 
-    rate_hz: Value = number(default=1.0, low=0.0, high=100.0, unit="Hz", doc="how often the delay swings")
-    depth_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
-    centre_delay_ms: Value = milliseconds(default=7.0, high=50.0, draws=(0.1, 0.2), doc="its middle")
-    mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the delayed one alone")
+    rate_hz: Value = number(default=1.0, low=0.0, high=100.0, unit="Hz", doc="modulation frequency of the delay")
+    depth_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.01, 0.05), doc="modulation depth, to each side")
+    centre_delay_ms: Value = milliseconds(default=7.0, high=50.0, draws=(0.1, 0.2), doc="centre of the modulation")
+    mix: Value = number(default=0.5, low=0.0, high=1.0, doc="0: input only, 1: delayed signal only")
     feedback: Value = number(
         default=0.0,
         low=-0.95,
         high=0.95,
-        doc="how much of the delayed signal goes in again; below 0 with its sign changed",
+        doc="part of the delayed signal that is fed back; negative values invert it",
     )
     fs: float | None = sample_rate(default=None)
 
@@ -116,9 +116,9 @@ class Flanger(Chorus):
         torch.Size([2, 1000])
     """
 
-    rate_hz: Value = number(default=0.5, low=0.0, high=100.0, unit="Hz", doc="how often the delay swings")
-    depth_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
-    centre_delay_ms: Value = milliseconds(default=2.5, high=50.0, draws=(0.1, 0.2), doc="its middle")
+    rate_hz: Value = number(default=0.5, low=0.0, high=100.0, unit="Hz", doc="modulation frequency of the delay")
+    depth_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.01, 0.05), doc="modulation depth, to each side")
+    centre_delay_ms: Value = milliseconds(default=2.5, high=50.0, draws=(0.1, 0.2), doc="centre of the modulation")
 
 
 class Vibrato(Chorus):
@@ -135,6 +135,6 @@ class Vibrato(Chorus):
 
     mix = 1.0
     feedback = 0.0
-    rate_hz: Value = number(default=5.0, low=0.0, high=100.0, unit="Hz", doc="how often the delay swings")
-    depth_ms: Value = milliseconds(default=1.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
-    centre_delay_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.1, 0.2), doc="its middle")
+    rate_hz: Value = number(default=5.0, low=0.0, high=100.0, unit="Hz", doc="modulation frequency of the delay")
+    depth_ms: Value = milliseconds(default=1.0, high=50.0, draws=(0.01, 0.05), doc="modulation depth, to each side")
+    centre_delay_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.1, 0.2), doc="centre of the modulation")

@@ -62,7 +62,7 @@ class Tremolo(GainModulation):
         tensor([1.0000, 0.7500, 0.5000, 0.7500, 1.0000])
     """
 
-    rate_hz: Value = frequency(default=5.0, doc="how often")
+    rate_hz: Value = frequency(default=5.0, doc="modulation frequency")
     depth: Value = number(default=0.5, low=0.0, high=1.0, doc="how far down")
     fs: float | None = sample_rate(default=None)
 

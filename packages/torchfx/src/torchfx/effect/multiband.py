@@ -105,7 +105,7 @@ class MultibandCompressor(BandDynamics):
     """Compress each band of a signal by its own level.
 
     Bands are split as by `torchfx.filter.Crossover` of order 4, compressed as by `torchfx.effect.Compressor`, and
-    added. Where nothing is compressed the result is the signal behind an all-pass, flat in magnitude. Levels, ratio,
+    added. Where nothing is compressed the result is the signal after an all-pass, flat in magnitude. Levels, ratio,
     times and knee have one value for all bands, or one for each.
 
     Raises:
@@ -124,11 +124,11 @@ class MultibandCompressor(BandDynamics):
     threshold_db: Bands = per_band(
         decibels(low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="level where compression begins"), default=-20.0
     )
-    ratio: Bands = per_band(ratio(doc="of the input's dB to the output's, above it"), default=4.0)
+    ratio: Bands = per_band(ratio(doc="dB of input per dB of output above the threshold"), default=4.0)
     attack_ms: Bands = per_band(milliseconds(draws=(0.1, 50.0), doc="time constant of a falling gain"), default=5.0)
     release_ms: Bands = per_band(milliseconds(draws=(10.0, 500.0), doc="time constant of a rising gain"), default=100.0)
     knee_db: Bands = per_band(
-        number(low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend"), default=6.0
+        number(low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the knee"), default=6.0
     )
     makeup_db: Bands = per_band(
         decibels(low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain applied after compression"), default=0.0
@@ -182,7 +182,7 @@ class DeEsser(BandDynamics):
         default=-30.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="level where compression begins"
     )
     cutoff: float = frequency(default=5000.0, doc="-6 dB frequency between the bands", learnable=False)
-    ratio: Value = ratio(default=4.0, doc="of the input's dB to the output's, above it")
+    ratio: Value = ratio(default=4.0, doc="dB of input per dB of output above the threshold")
     attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a falling gain")
     release_ms: Value = milliseconds(default=50.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
     link: bool = flag(default=True, doc="applies the loudest channel's gain to all")

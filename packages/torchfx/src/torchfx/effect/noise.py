@@ -184,9 +184,9 @@ class AddBackgroundNoise(_Added):
         tensor([1.1000, 0.9000, 1.1000, 0.9000, 1.1000])
     """
 
-    noise: Any = recording(doc="what is added; a file is resampled to the signal's rate")
+    noise: Any = recording(doc="signal to add; a file is resampled to the signal's rate")
     snr_db: Value = number(default=20.0, unit="dB", low=-200.0, high=200.0, draws=(0.0, 40.0), doc=SNR_DOC)
-    offset: float | str = duration(default="0 samples", doc="where in the recording to begin")
+    offset: float | str = duration(default="0 samples", doc="start position in the recording")
     fs: float | None = sample_rate(default=None)
 
     def rate_for(self, rate: float | None) -> float | None:
@@ -204,7 +204,7 @@ class AddBackgroundNoise(_Added):
         return noise, torch.tensor([duration_samples(self.offset, rate or 1)], device=device)
 
     def stretch(self, time: int, state: State) -> tuple[Tensor, State]:
-        """Return the next part of the recording, from its beginning again behind its end."""
+        """Return the next part of the recording, from its beginning again after its end."""
         noise, place = state
         at = (place + torch.arange(time, device=place.device)) % noise.shape[-1]
         return noise[..., at], (noise, place + time)

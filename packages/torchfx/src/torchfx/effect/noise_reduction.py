@@ -48,7 +48,7 @@ class NoiseReduction(Processor):
         default=6.0, low=0.0, high=60.0, unit="dB", draws=(0.0, 12.0), doc="above the noise", learnable=False
     )
     reduction_db: float = number(
-        default=20.0, low=0.0, high=120.0, unit="dB", draws=(0.0, 40.0), doc="what is taken off", learnable=False
+        default=20.0, low=0.0, high=120.0, unit="dB", draws=(0.0, 40.0), doc="attenuation of the noise", learnable=False
     )
     smooth_ms: float = number(
         default=50.0, low=0.0, high=1000.0, unit="ms", doc="over which the attenuation is averaged", learnable=False

@@ -53,12 +53,12 @@ class Normalize(Processor):
         -14.00 LUFS
     """
 
-    peak: Value | str = level(default=1.0, low=0.0, open_low=True, doc="the level afterwards")
+    peak: Value | str = level(default=1.0, low=0.0, open_low=True, doc="level of the result")
     method: str | Callable[[Tensor], Tensor] = choice(
         ("peak", "rms", "percentile", "lufs"),
         default="peak",
         draws=("peak", "rms", "percentile"),
-        doc="which level",
+        doc="kind of level that is normalized",
         functions=True,
     )
     lufs: Value | None = number(default=None, low=-70.0, high=0.0, unit="LUFS", doc='loudness for method="lufs"')
@@ -136,7 +136,7 @@ class Meter(Protocol):
         """Return the state before a signal with the leading dimensions (..., channels)."""
 
     def add(self, x: Tensor, state: State, rate: Any) -> State:
-        """Return the state behind a block."""
+        """Return the state after a block."""
 
     def level(self, state: State) -> Tensor:
         """Return the level."""

@@ -36,7 +36,7 @@ def transformed(transform: Callable[[Tensor], Tensor], frames: Tensor) -> Tensor
 
 
 def added_frames(frames: Tensor) -> Tensor:
-    """Return the sum (..., time) of frames (..., frames, n), each a hop behind the one before."""
+    """Return the sum (..., time) of frames (..., frames, n), each a hop after the one before."""
     pieces = frames.unflatten(-1, (OVERLAP, frames.shape[-1] // OVERLAP))
     rows = pad(pieces[..., 0, :], (0, 0, 0, OVERLAP - 1))
     for i in range(1, OVERLAP):

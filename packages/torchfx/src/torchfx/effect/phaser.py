@@ -19,7 +19,7 @@ __all__ = ["Phaser"]
 
 
 class Phaser(Processor):
-    """Sweep notches through a signal: it is mixed with itself behind all-pass filters whose corner swings.
+    """Sweep notches through a signal: it is mixed with itself after all-pass filters whose corner is modulated.
 
     Each of the `stages` is (a + 1/z) / (1 + a/z), a = (tan(pi f / fs) - 1) / (tan(pi f / fs) + 1), which shifts its
     corner f by -90 degrees; f = centre_frequency 2^(depth_octaves sin(2 pi rate_hz t)), at most 0.49 fs. Two stages
@@ -34,16 +34,16 @@ class Phaser(Processor):
         torch.Size([2, 1000])
     """
 
-    rate_hz: Value = frequency(default=1.0, doc="how often the corner swings")
-    depth_octaves: Value = number(default=1.0, low=0.0, high=6.0, draws=(0.0, 2.0), doc="how far up and down")
-    centre_frequency: Value = frequency(default=1300.0, doc="the corner's middle")
+    rate_hz: Value = frequency(default=1.0, doc="modulation frequency of the corner")
+    depth_octaves: Value = number(default=1.0, low=0.0, high=6.0, draws=(0.0, 2.0), doc="modulation depth, up and down")
+    centre_frequency: Value = frequency(default=1300.0, doc="centre of the corner's modulation")
     stages: int = count(default=6, high=24, draws=(1, 4), doc="how many all-pass filters")
-    mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the shifted one alone")
+    mix: Value = number(default=0.5, low=0.0, high=1.0, doc="0: input only, 1: shifted signal only")
     feedback: Value = number(
         default=0.0,
         low=-0.95,
         high=0.95,
-        doc="how much of the shifted signal goes in again; below 0 with its sign changed",
+        doc="part of the shifted signal that is fed back; negative values invert it",
     )
     fs: float | None = sample_rate(default=None)
 

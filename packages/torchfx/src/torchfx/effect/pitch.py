@@ -53,7 +53,7 @@ class TimeStretch(Processor):
     """
 
     rate: float = number(
-        default=1.0, low=0.1, high=10.0, draws=(0.5, 2.0), doc="how many times as fast", learnable=False
+        default=1.0, low=0.1, high=10.0, draws=(0.5, 2.0), doc="speed relative to the original", learnable=False
     )
     method: str = choice(METHODS, default="phase_vocoder", doc=METHOD_DOC)
     n_fft: int = count(default=4096, low=256, high=65_536, draws=(256, 256), doc=N_FFT_DOC)
@@ -83,7 +83,7 @@ class Varispeed(Processor):
     """
 
     rate: float = number(
-        default=1.0, low=0.1, high=10.0, draws=(0.5, 2.0), doc="how many times as fast", learnable=False
+        default=1.0, low=0.1, high=10.0, draws=(0.5, 2.0), doc="speed relative to the original", learnable=False
     )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -121,7 +121,12 @@ class PitchShift(Processor):
     """
 
     semitones: float = number(
-        default=0.0, low=-36.0, high=36.0, draws=(-12.0, 12.0), doc="how far up; negative ones down", learnable=False
+        default=0.0,
+        low=-36.0,
+        high=36.0,
+        draws=(-12.0, 12.0),
+        doc="pitch shift upwards; negative values shift down",
+        learnable=False,
     )
     method: str = choice(
         METHODS,

@@ -1,4 +1,4 @@
-"""Freeverb: damped combs side by side, and what Freeverb calls all-passes behind them."""
+"""Freeverb: parallel damped combs, followed by what Freeverb calls all-passes."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Reverb(DelayNetwork):
         1214
     """
 
-    room_size: Value = number(default=0.5, low=0.0, high=1.0, doc="how long it sounds")
+    room_size: Value = number(default=0.5, low=0.0, high=1.0, doc="length of the decay")
     damping: Value = number(default=0.5, low=0.0, high=1.0, doc="how much faster high frequencies decay")
     wet_level: Value = number(default=0.33, low=0.0, high=1.0, doc="of the reverberation, times 3")
     dry_level: Value = number(default=0.4, low=0.0, high=1.0, doc="of the signal, times 2")
     width: Value = number(default=1.0, low=0.0, high=1.0, doc="1 keeps the channels apart, 0 makes them equal")
-    freeze_mode: bool = flag(default=False, doc="whether the tail never ends and takes nothing more in")
+    freeze_mode: bool = flag(default=False, doc="holds the tail forever and ignores further input")
     fs: float | None = sample_rate(default=None)
 
     def network(self, channels: int, rate: Any) -> Network:

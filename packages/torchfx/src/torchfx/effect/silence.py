@@ -24,8 +24,8 @@ class Pad(Processor):
         tensor([0., 1., 2., 0., 0.])
     """
 
-    before: float | str = duration(default=0.0, plausible=60.0, doc="silence in front")
-    after: float | str = duration(default=1.0, plausible=60.0, doc="silence behind")
+    before: float | str = duration(default=0.0, plausible=60.0, doc="silence before the signal")
+    after: float | str = duration(default=1.0, plausible=60.0, doc="silence after the signal")
     fs: float | None = sample_rate(default=None)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ class Pad(Processor):
             yield x.read(start, min(x.time + after, start + PIECE))
 
     def _around(self) -> list[int]:
-        """Return how many samples of silence come in front and behind."""
+        """Return how many samples of silence come before and after."""
         rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
         return [duration_samples(each, rate) for each in (self.before, self.after)]
@@ -59,7 +59,7 @@ class TrimSilence(Processor):
     """
 
     threshold_db: float = number(
-        default=-60.0, high=0.0, unit="dB", doc="what is not above it is silence", learnable=False
+        default=-60.0, high=0.0, unit="dB", doc="levels up to this one count as silence", learnable=False
     )
 
     def forward(self, x: Tensor) -> Tensor:

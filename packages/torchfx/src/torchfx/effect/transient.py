@@ -42,11 +42,11 @@ class TransientShaper(Processor):
         tensor([0.1995, 0.1000])
     """
 
-    attack_db: Value = decibels(default=6.0, low=-60.0, high=60.0, draws=(-12.0, 12.0), doc="gain where a note begins")
-    sustain_db: Value = decibels(default=0.0, low=-60.0, high=60.0, draws=(-12.0, 12.0), doc="gain where it decays")
-    attack_ms: Value = milliseconds(default=20.0, draws=(5.0, 50.0), doc="how long a beginning lasts")
-    sustain_ms: Value = milliseconds(default=200.0, draws=(50.0, 500.0), doc="how far back a decay is compared with")
-    link: bool = flag(default=True, doc="whether channels share the gain of the loudest of them")
+    attack_db: Value = decibels(default=6.0, low=-60.0, high=60.0, draws=(-12.0, 12.0), doc="gain of attacks")
+    sustain_db: Value = decibels(default=0.0, low=-60.0, high=60.0, draws=(-12.0, 12.0), doc="gain of decays")
+    attack_ms: Value = milliseconds(default=20.0, draws=(5.0, 50.0), doc="duration of an attack")
+    sustain_ms: Value = milliseconds(default=200.0, draws=(50.0, 500.0), doc="time over which a decay is compared")
+    link: bool = flag(default=True, doc="applies the loudest channel's gain to all")
     fs: float | None = sample_rate(default=None)
 
     def init_state(

@@ -139,7 +139,7 @@ class HardClip(NamedCurve):
     """
 
     threshold_db: Value = decibels(default=-6.0, doc="the largest magnitude that passes")
-    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is clipped")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="oversampling factor of the clipping")
 
     def named_curve(self, device: torch.device) -> Named:
         """Return the limit."""
@@ -158,8 +158,8 @@ class SoftClip(NamedCurve):
     """
 
     shape: str = choice(("tanh", "cubic", "arctan"), default="tanh", doc="the curve")
-    drive_db: Value = decibels(default=0.0, draws=(-12.0, 12.0), doc="gain in front of the curve")
-    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is clipped")
+    drive_db: Value = decibels(default=0.0, draws=(-12.0, 12.0), doc="gain applied before the curve")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="oversampling factor of the clipping")
 
     def named_curve(self, device: torch.device) -> Named:
         """Return the curve and its drive."""
@@ -175,8 +175,8 @@ class Distortion(NamedCurve):
         tensor([0.0997, 0.9999])
     """
 
-    drive_db: Value = decibels(default=25.0, draws=(0.0, 30.0), doc="gain in front of the curve")
-    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is distorted")
+    drive_db: Value = decibels(default=25.0, draws=(0.0, 30.0), doc="gain applied before the curve")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="oversampling factor of the distortion")
 
     def named_curve(self, device: torch.device) -> Named:
         """Return the curve and its drive."""
@@ -196,8 +196,8 @@ class Overdrive(NamedCurve):
         tensor([ 0.5000, -0.9167,  1.0000])
     """
 
-    drive_db: Value = decibels(default=12.0, draws=(-12.0, 12.0), doc="gain in front of the curve")
-    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is distorted")
+    drive_db: Value = decibels(default=12.0, draws=(-12.0, 12.0), doc="gain applied before the curve")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="oversampling factor of the distortion")
 
     def named_curve(self, device: torch.device) -> Named:
         """Return the curve and its drive."""
@@ -216,8 +216,8 @@ class BitCrush(NamedCurve):
         tensor([ 0.0000,  0.2500, -1.0000])
     """
 
-    bits: int = count(default=8, low=1, high=32, draws=(2, 8), doc="how many bits a sample has, its sign among them")
-    oversample: int = count(default=1, high=16, draws=(1, 1), doc="how many times the rate at which it is rounded")
+    bits: int = count(default=8, low=1, high=32, draws=(2, 8), doc="bits per sample, including the sign")
+    oversample: int = count(default=1, high=16, draws=(1, 1), doc="oversampling factor of the rounding")
 
     def named_curve(self, device: torch.device) -> Named:
         """Return the quantiser and its steps up to full scale."""
@@ -240,7 +240,7 @@ class WaveShaper(NamedCurve):
     """
 
     table: Tensor | Callable[[Tensor], Tensor] = curve(doc="the curve")
-    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is shaped")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="oversampling factor of the curve")
 
     def check_parameters(self) -> None:
         """Raise where the table is invalid."""

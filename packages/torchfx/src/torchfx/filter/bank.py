@@ -28,5 +28,5 @@ class Bank(RecursiveFilter):
         return replace(super().lti(rate), added_dimensions=1)
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: the bands behind the signal's."""
+        """Return the output's leading dimensions: the bands after the signal's."""
         return (*shape, self.bands)

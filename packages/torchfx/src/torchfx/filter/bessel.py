@@ -35,7 +35,7 @@ class Bessel(ClassicalFilter):
         doc="what holds at the cutoff: the phase of a Butterworth filter, a delay of 1/cutoff at 0 Hz, or -3 dB (mag)",
     )  # fmt: skip
     fs: float | None = sample_rate(default=None)
-    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="what passes")
+    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="which frequencies pass")
 
     def design(self, rate: Any) -> Tensor:
         """Return the sections at a sample rate (Hz)."""

@@ -26,7 +26,7 @@ class Butterworth(ClassicalFilter):
 
     order: int = count(default=2, high=MOST_ORDER, doc="slope in units of 6 dB per octave")
     fs: float | None = sample_rate(default=None)
-    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="what passes")
+    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="which frequencies pass")
 
     order_function = "buttord"
 

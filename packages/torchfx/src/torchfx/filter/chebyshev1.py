@@ -35,7 +35,7 @@ class Chebyshev1(ClassicalFilter):
         draws=(0.05, 3.0), learnable=False,
     )  # fmt: skip
     fs: float | None = sample_rate(default=None)
-    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="what passes")
+    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="which frequencies pass")
 
     order_function = "cheb1ord"
 

@@ -34,7 +34,7 @@ class Chebyshev2(ClassicalFilter):
         draws=(20.0, 90.0), learnable=False,
     )  # fmt: skip
     fs: float | None = sample_rate(default=None)
-    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="what passes")
+    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="which frequencies pass")
 
     order_function = "cheb2ord"
 

@@ -39,7 +39,7 @@ class Elliptic(ClassicalFilter):
         high=MOST_RIPPLE, unit="dB", draws=(20.0, 90.0), learnable=False,
     )  # fmt: skip
     fs: float | None = sample_rate(default=None)
-    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="what passes")
+    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="which frequencies pass")
 
     order_function = "ellipord"
 

@@ -73,7 +73,8 @@ class FrequencySampledFIR(DesignedResponse):
     """
 
     frequencies: float | Sequence[float] = frequencies(
-        ends=True, doc="where the gain is given, beside 0 Hz and fs/2; or the whole list with these, as SciPy takes it"
+        ends=True,
+        doc="frequencies of the gains, without 0 Hz and fs/2; or with both, as SciPy takes them",
     )
     gains: Sequence[float] = per_band(
         number(doc="linear, at 0 Hz, at each frequency and at fs/2", low=0.0, draws=(0.0, 1.0), learnable=False)

@@ -50,11 +50,9 @@ class Ladder(Processor):
         0.333333
     """
 
-    cutoff: Value = frequency(doc="where the resonance lies")
+    cutoff: Value = frequency(doc="frequency of the resonance")
     resonance: Value = number(default=0.5, low=0.0, high=1.0, doc="1 sings by itself, which it can only do with drive")
-    drive: Value = number(
-        default=1.0, low=0.0, high=1000.0, draws=(0.1, 4.0), doc="how early the saturation sets in; 0 is linear"
-    )
+    drive: Value = number(default=1.0, low=0.0, high=1000.0, draws=(0.1, 4.0), doc="drive; 0 is linear")
     mode: str = choice(tuple(LADDER_MODES), default="LPF24", doc="low-, high- or band-pass, dB per octave")
     fs: float | None = sample_rate(default=None)
 

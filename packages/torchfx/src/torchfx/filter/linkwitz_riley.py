@@ -33,7 +33,7 @@ class LinkwitzRiley(RecursiveFilter):
     cutoff: Value = frequency(doc="-6 dB frequency; an `nn.Parameter` is learned")
     order: int = count(default=4, low=2, high=MOST_LINKWITZ_RILEY, draws=(2, 8), doc="even")
     fs: float | None = sample_rate(default=None)
-    btype: Literal["lowpass", "highpass"] = choice(SIDES, default="lowpass", doc="what passes")
+    btype: Literal["lowpass", "highpass"] = choice(SIDES, default="lowpass", doc="which frequencies pass")
 
     def check_parameters(self) -> None:
         """Raise for an odd order."""

@@ -134,7 +134,7 @@ class Windowed(Framed):
     hop_length: int | None = count(
         default=None, draws=(4, 16), doc="samples from one frame to the next; None: half of win_length"
     )
-    pad: int = count(default=0, low=0, draws=(0, 4), doc="zeros put before and behind the signal")
+    pad: int = count(default=0, low=0, draws=(0, 4), doc="zeros put before and after the signal")
     window: Any = window(default="hann", doc="window")
     normalized: bool = flag(default=False, doc="whether spectra are divided by the root of the window's energy")
     center: bool = flag(default=True, doc="whether frame f has its middle at sample f hop_length")

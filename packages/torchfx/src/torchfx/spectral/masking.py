@@ -53,7 +53,7 @@ class TimeMasking(Feature):
     time_mask_param: int = count(draws=(1, 4), doc="longest stretch, frames; shorter ones are equally likely")
     iid_masks: bool = flag(default=False, doc="whether each example and channel has its own stretch")
     p: float = number(default=1.0, low=0.0, high=1.0, learnable=False, doc="at most this part of all frames")
-    mask_value: float = number(default=0.0, draws=(-1.0, 1.0), learnable=False, doc="what is put in the place")
+    mask_value: float = number(default=0.0, draws=(-1.0, 1.0), learnable=False, doc="value that replaces masked parts")
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape it is given."""
@@ -78,7 +78,7 @@ class FrequencyMasking(Feature):
     takes: ClassVar[str] = "features"
     freq_mask_param: int = count(draws=(1, 4), doc="widest band, bins; narrower ones are equally likely")
     iid_masks: bool = flag(default=False, doc="whether each example and channel has its own band")
-    mask_value: float = number(default=0.0, draws=(-1.0, 1.0), learnable=False, doc="what is put in the place")
+    mask_value: float = number(default=0.0, draws=(-1.0, 1.0), learnable=False, doc="value that replaces masked parts")
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape it is given."""
@@ -108,7 +108,7 @@ class SpecAugment(Feature):
     p: float = number(
         default=1.0, low=0.0, high=1.0, learnable=False, doc="a stretch is at most this part of all frames"
     )
-    zero_masking: bool = flag(default=False, doc="whether 0 is put in the place, else the mean of all features")
+    zero_masking: bool = flag(default=False, doc="replaces masked parts with 0 instead of the mean of all features")
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape it is given."""
