@@ -22,11 +22,11 @@ EVERY = 20
 """Microseconds between samples."""
 
 
-def program(*calls, steps=4, backward=(), loops=1, frames=True):
+def program(*calls, steps=4, backward=(), loops=1, frames=True, waited=0.0):
     """Steps that run `forward` of train.py `loops` times, whose lines make calls: (line, name, us, dims, more).
 
     `backward` has the time of the backward pass of a call, by its place. Samples of the stack show each line; a call
-    without a name is Python.
+    without a name is Python. The program waited this part of its time for a processor.
     """
     story, seen = Story(gpu=None), {}
     main = ["train.py(90): main |loss = model(x)", "train.py(99): <module> |main()"]
@@ -52,6 +52,8 @@ def program(*calls, steps=4, backward=(), loops=1, frames=True):
         for k, us in dict(backward).items():
             story.op(NODE + "SomeBackward0", now, us, Sequence_number=1000 * number + k, Fwd_thread_id=1)
             now += us
+    if waited:
+        story.top["torchwhy_processor_time"] = {"cores": 2, "wall_us": 1e6, "waited_us": waited * 1e6}
     return samples(story, [seen.get(moment, main) for moment in range(steps * length // EVERY)], EVERY).trace()
 
 
@@ -196,11 +198,6 @@ REMARKS = {
         lambda: program(*[(12, "aten::mul", 500, [[400, 400], []])] * 6),
         lambda: program(*[(12, "aten::mul", 500, [[4, 4], []])] * 6),
     ),
-    "_repeats": (
-        r"It calls aten::mm of \(400, 400\) x \(400, 400\) 5 times a step",
-        lambda: program(*[(12, MM, 900, BIG)] * 5),
-        lambda: program(*[(12, MM, 900, BIG)] * 2),
-    ),
     "_slower_than_others": (
         "Its matmul reaches 64 GFLOP/s; the fastest call of its kind in this recording 640",
         lambda: program((12, MM, 2000, BIG), (14, MM, 200, BIG)),
@@ -263,3 +260,10 @@ def test_rates_are_those_of_the_shapes():
 
 def test_groups_of_calls_are_numbered_by_their_turn():
     assert _turns(np.array([5, 7, 5, 5, 7])).tolist() == [0, 0, 1, 2, 1]
+
+
+def test_a_busy_machine_says_nothing_of_what_decides_and_of_rates():
+    (idle,), (busy,) = (costly_lines(program((12, MM, 900, SQUARE), waited=waited)) for waited in (0.0, 0.5))
+    assert idle.bound == "arithmetic"
+    assert idle.gflop_s
+    assert (busy.bound, busy.gflop_s, busy.gb_s) == ("", None, None)

@@ -65,9 +65,6 @@ _LOOKED_AT: Final = 500
 _LARGE: Final = 10_000
 """Elements; smaller results say nothing."""
 
-_OFTEN: Final = 4
-"""Calls with the same shapes in a step."""
-
 _BACKWARD: Final = 4.0
 """So many times as long as its calls takes the backward pass of a line that is worth a remark."""
 
@@ -123,16 +120,11 @@ def operators_of(trace: Trace, line: ProgramLine, limit: int = _SHOWN) -> list[t
 def bound_and_rate(trace: Trace, line: ProgramLine) -> tuple[str, float | None, float | None]:
     """Return what decides a line's time, and the GFLOP/s and GB/s of its operators whose sizes are known.
 
-    There are no rates on a busy machine: operators that wait for a processor are no slower for it.
+    Nothing on a busy machine: a short operator that waits for a processor moves no more for it.
     """
-    bound, gflop_s, gb_s = _bound_and_rate(trace, line)
-    return (bound, None, None) if trace.derived(waited_share) >= BUSY else (bound, gflop_s, gb_s)
-
-
-def _bound_and_rate(trace: Trace, line: ProgramLine) -> tuple[str, float | None, float | None]:
     events, needs = trace.events, _needs(trace, line)
     whole = int(events.dur[line.calls].sum()) + line.python.total
-    if not whole or trace.has_gpu:
+    if not whole or trace.has_gpu or trace.derived(waited_share) >= BUSY:
         return "", None, None
     short = trace.derived(short_operators)
     calling = int(trace.calls.self_time[short[trace.calls.within(short, line.calls)]].sum())
@@ -253,24 +245,8 @@ def _growth(trace: Trace, line: ProgramLine) -> Iterator[str]:
             return
 
 
-def _repeats(trace: Trace, line: ProgramLine) -> Iterator[str]:
-    """The same calls with the same shapes many times in a step."""
-    steps = steady_steps(trace)
-    for taken, rows in operators_of(trace, line, 1):
-        count = len(rows) / steps if steps else 0.0
-        if count >= _OFTEN and taken:
-            yield (
-                f"It calls {trace.name(int(rows[0]))} of {_shapes_text(taken)} {_times(count)} a step, each time with "
-                "the same shapes."
-            )
-
-
 def _times(count: float) -> str:
     return f"{count:,.0f} times" if abs(count - round(count)) < 0.05 else f"{count:,.1f} times"
-
-
-def _shapes_text(taken: tuple[Shape, ...]) -> str:
-    return " x ".join(shape_text(shape) for shape in taken[:3])
 
 
 def _readers(trace: Trace) -> dict[Shape, list[int]]:
@@ -486,7 +462,6 @@ _REMARKS_ON: Final[tuple[Callable[[Trace, ProgramLine], Iterator[str]], ...]] = 
     _same_elsewhere,
     _many_calls,
     _passes,
-    _repeats,
     _slower_than_others,
     _inner,
     _not_trained,
