@@ -83,15 +83,13 @@ def steady_steps(trace: Trace) -> int:
 
 def program_lines(trace: Trace) -> tuple[ProgramLine, ...]:
     """Find them, the most time first; `trace.derived(program_lines)` does it once. () where no line is known."""
-    events, samples = trace.events, trace.derived(stack_samples)
+    samples = trace.derived(stack_samples)
     source = samples.lines
     calls: dict[str, list[Int32]] = defaultdict(list)
     around: dict[str, tuple[str, ...]] = {}
-    for mine in sorted(_alike(trace), key=lambda one: -int(events.dur[one].sum()))[:_MOST]:
-        line, callers = _place(trace, mine)
-        if line:
-            calls[line].append(mine)
-            around.setdefault(line, callers)
+    for mine, line, callers in _placed(trace):
+        calls[line].append(mine)
+        around.setdefault(line, callers)
     python = _python(trace)
     found = []
     for line in {**calls, **python}:
@@ -106,8 +104,11 @@ def program_lines(trace: Trace) -> tuple[ProgramLine, ...]:
     return tuple(sorted(found, key=lambda one: (-one.when.total, one.line)))
 
 
-def _alike(trace: Trace) -> list[Int32]:
+def _placed(trace: Trace) -> list[tuple[Int32, str, tuple[str, ...]]]:
     """The outermost calls of the program's thread in the window, in groups that one line makes, it seems.
+
+    Each group has its line and the lines around it. Calls that samples don't place are of the line that all others like
+    them are of; where these are of several, or of none, they are looked at together.
 
     Nodes of the backward pass count for the line of their forward pass; those of no operator stay with the line that
     asks for gradients.
@@ -127,14 +128,24 @@ def _alike(trace: Trace) -> list[Int32]:
         _numbers(function),
     )
     least, found = _SOME * (window.end - window.start), []
+    lines: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)  # of calls that are alike
     rest = np.arange(len(rows))
     for key in keys:
-        mine = key[rest]
-        enough = (np.bincount(mine, events.dur[rows[rest]]) >= least)[mine] | (key is keys[-1])
-        chosen, which = rest[enough], mine[enough]
-        order = np.argsort(which, kind="stable")
-        found += np.split(rows[chosen[order]], np.flatnonzero(np.diff(which[order])) + 1) if len(chosen) else []
-        rest = rest[~enough]
+        which = key[rest]
+        spent = np.bincount(which, events.dur[rows[rest]])
+        sure = np.zeros(len(spent), np.bool_)
+        for i in np.argsort(-spent, kind="stable")[:_MOST].tolist():
+            if spent[i] >= least or key is keys[-1]:
+                mine = rest[which == i]
+                line, callers, exact = _place(trace, rows[mine])
+                if exact and key is keys[0]:
+                    lines[int(alike[mine[0]])][line] = callers
+                elif not exact and key is alike and len(lines[i]) == 1:
+                    ((line, callers),) = lines[i].items()
+                if exact or (line and key is not keys[0]):
+                    sure[i] = True
+                    found.append((rows[mine], line, callers))
+        rest = rest[~sure[which]]
     return found
 
 
@@ -181,8 +192,8 @@ def _turns(which: Int64) -> Int64:
     return found
 
 
-def _place(trace: Trace, rows: Int32) -> tuple[str, tuple[str, ...]]:
-    """The line that makes some calls and the program's lines around it, innermost first.
+def _place(trace: Trace, rows: Int32) -> tuple[str, tuple[str, ...], bool]:
+    """The line that makes some calls, the program's lines around it, innermost first, and whether samples show it.
 
     The profiler notes where a function begins, samples the line it is at.
     """
@@ -190,8 +201,8 @@ def _place(trace: Trace, rows: Int32) -> tuple[str, tuple[str, ...]]:
     sampled = sampled_stack(trace, rows, least=_SURE)
     line = own_frame(recorded)
     if sampled and (not line or _bare(line) == _bare(sampled[0])):
-        return sampled[0], _own_lines(sampled)[1:]
-    return line, tuple(map(line_of, _own_lines(recorded)[1:]))
+        return sampled[0], _own_lines(sampled)[1:], True
+    return line, tuple(map(line_of, _own_lines(recorded)[1:])), False
 
 
 def _own_lines(stack: tuple[str, ...] | list[str]) -> tuple[str, ...]:
