@@ -1,8 +1,8 @@
 """Open built sites in Chromium: `python docs/check_site.py [torchfx] [torchwhy]`; status 1 where a page has a fault.
 
 A page of each kind is opened at two widths, light and dark. It must load without a console message, ask for nothing
-outside the site, be no wider than the window, and have no violation that axe finds. Then the search must find words.
-Needs chromium and the extra `browser` of torchwhy.
+outside the site, be no wider than the window, and have no violation that axe finds. Then the search must find words,
+and what runs in the browser must sound as in Python. Needs chromium and the extra `browser` of torchwhy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from build import PACKAGES
+from build import PACKAGES, ROOT
 
 BUILT = Path(__file__).parent / "_build"
 WIDTHS = (1440, 390)
@@ -33,15 +33,18 @@ FOUND = {
 }  # fmt: skip
 """For words that people look for, a page that the site's search must find: a part of its address."""
 
+ALIKE = 1e-6
+"""How far an output in the browser may lie from Python's, of full scale or of its peak where that is higher."""
+
 AXE_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 
 
 def kinds(site: Path) -> list[str]:
     """Return a page of each kind: of those in a top folder, as deep, with or without sounds the largest; and three."""
-    largest: dict[tuple[str, int, bool], Path] = {}
+    largest: dict[tuple[str, int, bool, bool], Path] = {}
     for path in site.rglob("*.html"):
-        parts = path.relative_to(site).parts
-        kind = (parts[0] if len(parts) > 1 else "", len(parts), "<audio" in path.read_text(encoding="utf-8"))
+        parts, text = path.relative_to(site).parts, path.read_text(encoding="utf-8")
+        kind = (parts[0] if len(parts) > 1 else "", len(parts), "<audio" in text, "<canvas" in text)
         if not parts[0].startswith("_"):
             largest[kind] = max(path, largest.get(kind, path), key=lambda each: each.stat().st_size)
     chosen = [site / "index.html", site / "search.html", site / "genindex.html", *largest.values()]
@@ -88,6 +91,37 @@ class Visit:
         return bool(self.page.locator(f'#search-results ul.search li a[href*="{wanted}"]').count())
 
 
+def otherwise_than_in_python(page: Any) -> Iterator[str]:
+    """Yield the filters and effects that a page runs in the browser and whose output differs from Python's.
+
+    Each processes noise with its sliders at both ends and in the middle.
+    """
+    sys.path[:0] = [str(ROOT / "packages" / "torchfx" / "docs"), str(Path(__file__).parent / "extensions")]
+    import torch
+    from browser import module_at
+
+    import torchfx as fx
+    from torchfx.catalogue import available
+
+    page.wait_for_selector("#try[data-ready]", state="attached")
+    rate = page.evaluate("torchfxData.rate")
+    noise = torch.rand(2, 4000, generator=torch.Generator().manual_seed(0)) - 0.5
+    for each in page.evaluate("torchfxData.processors.map(({name, sliders}) => ({name, sliders}))"):
+        for part in (0, 0.5, 1):
+            places = [round(part * (len(slider["values"]) - 1)) for slider in each["sliders"]]
+            found = page.evaluate("asked => torchfxTry(...asked)", [each["name"], places, noise.tolist()])
+            values = {slider["name"]: slider["values"][i] for slider, i in zip(each["sliders"], places, strict=True)}
+            try:
+                expected = (fx.Wave(noise, rate) | module_at(available()[each["name"].lower()], values)).ys
+            except fx.TorchFXError:
+                if found is not None:
+                    yield f"{each['name']} with {values}: the browser runs it, Python refuses"
+                continue
+            off = float("inf") if found is None else float((torch.tensor(found) - expected).abs().max())
+            if not off <= ALIKE * max(1.0, float(expected.abs().max())):
+                yield f"{each['name']} with {values}: the browser's output is off by {off:.1e}"
+
+
 def faults(package: str) -> Iterator[str]:
     """Yield what is wrong with a site."""
     from axe_playwright_python.sync_playwright import Axe
@@ -110,6 +144,9 @@ def faults(package: str) -> Iterator[str]:
                     for word, wanted in FOUND[package].items():
                         if not visit.finds(word, wanted):
                             yield f"{package}: the search for {word!r} does not find {wanted}"
+                    if package == "torchfx":
+                        page.goto(f"{visit.address}in-the-browser.html")
+                        yield from (f"{package}/in-the-browser.html: {each}" for each in otherwise_than_in_python(page))
                 page.close()
         browser.close()
     server.shutdown()

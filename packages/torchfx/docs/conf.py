@@ -10,7 +10,7 @@ from common import extensions  # noqa: E402
 
 project = "torchfx"
 html_title = "torchfx"
-extensions = [*extensions, "sounds"]
+extensions = [*extensions, "sounds", "browser"]
 command_line = "torchfx.cli.app:app"
 html_extra_path = ["_generated"]
 (Path(__file__).parent / "_generated").mkdir(exist_ok=True)

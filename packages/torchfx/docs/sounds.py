@@ -13,6 +13,7 @@ import json
 import math
 import shutil
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -168,7 +169,7 @@ def section(entry: Entry) -> str:
     """Return what a page says before the reference: lines to copy, a picture, players."""
     module = build(example_text(entry))
     package = entry.module.rpartition(".")[2]
-    given = ", ".join(f"{name}={_plain(value)!r}" for name, value in required(entry).items())
+    given = ", ".join(f"{name}={plain(value)!r}" for name, value in required(entry).items())
     parts = [
         f"```python\nwave | fx.{package}.{entry.name}({given})\n```\n\n",
         f"```sh\ntorchfx process in.wav out.wav --effect '{example_text(entry)}'\n```\n\n",
@@ -190,7 +191,7 @@ def section(entry: Entry) -> str:
     return "".join(parts)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a tensor as lists, and other values as they are."""
     return value.tolist() if isinstance(value, torch.Tensor) else value
 
@@ -230,18 +231,22 @@ def _sources() -> str:
     return found.hexdigest()
 
 
+def for_each_processor(function: Callable[[str], Any]) -> dict[str, Any]:
+    """Return what a function of this folder makes of the name of each processor; as many run at once as cores."""
+    workers = ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,))
+    with workers as pool:
+        return dict(zip(available(), pool.map(function, available()), strict=True))
+
+
 @cache
 def sections() -> dict[str, str]:
-    """Return what the page of each processor says first; as many are made at once as there are processors here."""
+    """Return what the page of each processor says first."""
     made_of = _sources()
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() and FOLDER.exists() else {}
     if kept.get("made of") != made_of:
         KEPT.unlink(missing_ok=True)
         shutil.rmtree(FOLDER, ignore_errors=True)
-        workers = ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,))
-        with workers as pool:
-            found = dict(zip(available(), pool.map(_section_of, available()), strict=True))
-        kept = {"made of": made_of, "sections": found}
+        kept = {"made of": made_of, "sections": for_each_processor(_section_of)}
         write(KEPT, json.dumps(kept))
     sections: dict[str, str] = kept["sections"]
     return sections
