@@ -11,7 +11,7 @@ from hypothesis import is_hypothesis_test, settings
 
 # Generated tests draw few cases here, and many where TORCHWHY_CASES=many asks for them, as .ci/run does.
 settings.register_profile("few", max_examples=4, deadline=None, derandomize=True)
-settings.register_profile("many", max_examples=100, deadline=None, derandomize=True)
+settings.register_profile("many", max_examples=40, deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("TORCHWHY_CASES", "few"))
 
 
