@@ -1,7 +1,7 @@
 """Lets readers run filters and effects in their browser, on their own recordings; the page is in-the-browser.md.
 
 The engine is the native library, compiled for WebAssembly. It runs programs (csrc/torchfx_program.h), which Python
-makes for a grid of settings when the site is built, so that the page needs no formulas of its own. All data lie in
+makes for a grid of settings when the site is built, so that the page needs no formulas. All data lie in
 scripts: a page that is opened from a folder may load nothing else.
 """
 
@@ -62,7 +62,7 @@ def module_at(entry: Entry, values: dict[str, float]) -> fx.Processor:
 
 
 def program_of(module: fx.Processor) -> tuple[Program, int] | None:
-    """Return the native program of a whole signal and by how many samples it is late; None where there is none."""
+    """Return the native program of a whole signal and by how many samples it is late; None where a step is not native."""
     plan = lower(module, source().fs)
     shape = (CHANNELS,)
     if plan.gives != "samples" or plan.refusal or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:
