@@ -71,7 +71,10 @@ def options(
     rich_help_panel=RECORD, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
 def profile(
-    words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.", show_default=False),
+    ] = None,
     module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
     out: Annotated[
         Path | None,
@@ -112,6 +115,20 @@ def profile(
     compile_log: Annotated[
         bool, typer.Option("--compile-log", help="Also record why torch.compile breaks graphs and compiles again.")
     ] = False,
+    attach: Annotated[
+        str,
+        typer.Option("--attach", metavar="URL", help="Instead of a script: the address of a vLLM or SGLang server."),
+    ] = "",
+    requests: Annotated[
+        int | None, typer.Option("--requests", help="With --attach: send so many at once; else others' are watched.")
+    ] = None,
+    prompt_tokens: Annotated[
+        int, typer.Option("--prompt-tokens", help="With --requests: tokens of each prompt.")
+    ] = 512,
+    output_tokens: Annotated[int, typer.Option("--output-tokens", help="With --requests: tokens of each answer.")] = 32,
+    traces_dir: Annotated[
+        str, typer.Option("--traces-dir", metavar="DIR", help="With --attach: where the server writes its traces.")
+    ] = "",
     form: Form = "text",
 ) -> None:
     """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
@@ -121,14 +138,32 @@ def profile(
 
     stdout and the exit status are the program's; the report goes to stderr, and
     with trace, tables and findings to a folder.
+
+    torchwhy profile --attach http://localhost:8000 --requests 8
+
+    has a running vLLM or SGLang server record some steps, and reports them by
+    phase and batch size. A key of the server's is read from TORCHWHY_API_KEY.
     """
+    if attach:
+        from torchwhy.cli import attach as attaching
+
+        raise typer.Exit(
+            attaching.run(
+                attach, words or [], out, attaching.Asked(
+                    active, seconds, requests, prompt_tokens, output_tokens, warmup, shapes, bool(stacks), traces_dir
+                ), form,
+            )
+        )  # fmt: skip
+    for option, given in (("--requests", requests), ("--traces-dir", traces_dir)):
+        if given:
+            raise typer.BadParameter(f"{option} needs --attach URL")
     _need_torch("profile")
     from torchwhy.cli import profile as command
 
     recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
     schedule = (wait, warmup, active, repeat)
     status = command.run(
-        words,
+        words or [],
         module,
         out,
         schedule,

@@ -24,6 +24,7 @@ from torchwhy.present.hotspots import (
     critical_path_table,
     memory_lines,
     module_table,
+    phase_table,
 )
 from torchwhy.report.trace_report import TraceReport
 from torchwhy.wording import counted, duration, enumeration, percent
@@ -74,6 +75,7 @@ def explanation(report: TraceReport) -> Document:
             *(Caveat("Repaired", repair.sentence) for repair in trace.repairs),
             verdict_block(report.verdict),
             bars(report.breakdown, report.gpu),
+            *phase_table(report.phases),
             *by_kind(
                 report.kinds,
                 "always" if report.breakdown.share(PartName.COMPUTING) >= _MATTERS else "full",
@@ -109,6 +111,7 @@ def short_explanation(report: TraceReport) -> Document:
         (
             verdict_block(replace(report.verdict, caveats=())),
             bars(report.breakdown, report.gpu),
+            *phase_table(report.phases),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
             *(() if asks else lines),

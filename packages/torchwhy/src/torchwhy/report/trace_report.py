@@ -24,6 +24,7 @@ from torchwhy.analysis.hotspots import (
     operator_times,
 )
 from torchwhy.analysis.memory_peak import MemoryPeak, memory_peaks
+from torchwhy.analysis.phase_times import PhaseTimes, phase_times
 from torchwhy.analysis.recording import (
     DeviceTimes,
     Launches,
@@ -139,6 +140,7 @@ class TraceReport(msgspec.Struct, frozen=True):
         ran: the rules that looked.
         modules, critical_path, call_tree: None unless they were asked for.
         compiler: what the compiler's log says; None without one.
+        phases: the rounds of an inference server; () for other programs.
     """
 
     schema: int
@@ -162,6 +164,7 @@ class TraceReport(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
     call_tree: tuple[TreeCall, ...] | None = None
     compiler: CompilerLog | None = None
+    phases: tuple[PhaseTimes, ...] = ()
 
 
 def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> TraceReport:
@@ -197,6 +200,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         critical_parts(trace) if thorough else None,
         call_tree(trace) if thorough else None,
         compiler_log(trace),
+        phase_times(trace),
     )
 
 

@@ -21,6 +21,7 @@ from torchwhy.trace.tables.memory import memory
 from torchwhy.trace.tables.module_times import module_times
 from torchwhy.trace.tables.ops import ops
 from torchwhy.trace.tables.overlap import overlap
+from torchwhy.trace.tables.phases import phases
 from torchwhy.trace.tables.stacks import stacks
 from torchwhy.trace.tables.step_times import step_times
 from torchwhy.trace.tables.table import Table
@@ -43,6 +44,7 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
     "launches": launches,
     "memory": memory,
     "steps": step_times,
+    "phases": phases,
     "idle": idle_table,
     "compile": compilation,
     "overlap": overlap,
