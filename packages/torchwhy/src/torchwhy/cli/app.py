@@ -129,6 +129,9 @@ def profile(
     traces_dir: Annotated[
         str, typer.Option("--traces-dir", metavar="DIR", help="With --attach: where the server writes its traces.")
     ] = "",
+    pid: Annotated[
+        int | None, typer.Option("--pid", help="Instead of a script: a running Python process, for --seconds.")
+    ] = None,
     form: Form = "text",
 ) -> None:
     """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
@@ -143,10 +146,20 @@ def profile(
 
     has a running vLLM or SGLang server record some steps, and reports them by
     phase and batch size. A key of the server's is read from TORCHWHY_API_KEY.
+    --pid 1234 records a process of Python 3.14, or one that called
+    torchwhy.listen().
     """
-    if attach:
+    if attach and pid is not None:
+        raise typer.BadParameter("--attach records a server and --pid a process: give one")
+    if attach or pid is not None:
         from torchwhy.cli import attach as attaching
-
+    if pid is not None:
+        raise typer.Exit(
+            attaching.run_process(
+                pid, words or [], out, seconds, form, shapes=shapes, memory=memory, stacks=bool(stacks), flops=flops
+            )
+        )
+    if attach:
         raise typer.Exit(
             attaching.run(
                 attach, words or [], out, attaching.Asked(

@@ -1,4 +1,4 @@
-"""`torchwhy profile --attach`."""
+"""`torchwhy profile --attach` and `--pid`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torchwhy.cli.console import complain, say, tell
 from torchwhy.errors import ArgumentError, TorchWhyError
 from torchwhy.present.formats import check_format
 
-__all__ = ["Asked", "run"]
+__all__ = ["Asked", "run", "run_process"]
 
 _INTERRUPTED: Final = 130
 
@@ -83,6 +83,45 @@ def run(url: str, words: list[str], out: Path | None, asked: Asked, form: str) -
     except OSError as error:
         return complain(f"cannot write the run's folder: {error.strerror or error}", 3)
     return _report(done, reader, form)
+
+
+def run_process(pid: int, words: list[str], out: Path | None, seconds: float, form: str, **recorded: bool) -> int:
+    """Have a process record itself and report on stderr.
+
+    Args:
+        pid: its number.
+        words, out, seconds, form: as given.
+        recorded: fields of `Request`.
+
+    Returns:
+        0; 2 for misuse; 3 where nothing was recorded.
+    """
+    from torchwhy.attach.process import record_process
+    from torchwhy.capture.attached import Request
+
+    if words:
+        return complain(f"--pid records process {pid}, not a script: leave out {shlex.join(words)}", 2)
+    reader = Reader()
+    try:
+        check_format(form)
+        if not seconds > 0:
+            raise ArgumentError(f"--seconds must be > 0, got {seconds!r}")
+        path = (out or Path("traces") / f"process-{pid}").absolute()
+        with _terminated_as_interrupted():
+            answer = record_process(pid, Request(str(path), seconds, **recorded), say)
+    except ArgumentError as error:
+        return complain(error, 2)
+    except TorchWhyError as error:
+        return complain(error, 3)
+    except KeyboardInterrupt:
+        say("interrupted: the process ends its recording by itself")
+        return _INTERRUPTED
+    if not answer.folder:
+        tell(answer.text)
+        return 3
+    explanation = reader.explain(Path(answer.folder), form)
+    tell(explanation if form != "text" else f"\n{answer.text}\n\n{explanation}")
+    return 0
 
 
 @contextmanager
