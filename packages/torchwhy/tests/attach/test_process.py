@@ -91,7 +91,7 @@ def test_the_main_thread_alone_is_recorded_with_shapes(tmp_path, monkeypatch):
             state = json.loads((folder / attached.ANSWER).read_text())["state"]
     trace = torchwhy.load(tmp_path / "run" / "trace.json.gz")
     rows = trace.ops(by_shape=True).rows()
-    assert ["[[8, 8], [8, 8]]"] == [row["input_dims"] for row in rows if row["name"] == "aten::mm"]
+    assert ["[[8,8],[8,8]]"] == [row["input_dims"] for row in rows if row["name"] == "aten::mm"]
 
 
 def test_an_interrupt_ends_it_early_and_keeps_it(tmp_path, listening):

@@ -318,6 +318,10 @@ def explain(
             "--capture", metavar="PATH", help="Name the kernels of replayed CUDA graphs by traces of their capture."
         ),
     ] = None,
+    price_per_kwh: Annotated[
+        float | None,
+        typer.Option("--price-per-kwh", help="Price of electricity: what steps cost, where the power was recorded."),
+    ] = None,
     compile_log: Annotated[
         str | None,
         typer.Option(
@@ -345,7 +349,7 @@ def explain(
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
     request = command.Request(
         tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, capture,
-        compile_log, tokens,
+        compile_log, tokens, price_per_kwh,
     )  # fmt: skip
     raise typer.Exit(command.run(traces, request))
 

@@ -18,6 +18,7 @@ from torchwhy.trace.tables.arguments import arguments
 from torchwhy.trace.tables.collectives import collectives
 from torchwhy.trace.tables.compilation import compilation
 from torchwhy.trace.tables.copies import copies
+from torchwhy.trace.tables.counters import counters
 from torchwhy.trace.tables.critical_path import critical_path
 from torchwhy.trace.tables.event_table import event_table
 from torchwhy.trace.tables.idle import idle_table
@@ -53,6 +54,7 @@ class LoadedTrace(Trace):
     kinds = kinds
     steps = step_times
     phases = phases
+    counters = counters
     idle = idle_table
     launches = launches
     copies = copies

@@ -10,6 +10,7 @@ from torchwhy.errors import ArgumentError, TorchWhyError
 from torchwhy.trace.tables.collectives import collectives
 from torchwhy.trace.tables.compilation import compilation
 from torchwhy.trace.tables.copies import copies
+from torchwhy.trace.tables.counters import counters
 from torchwhy.trace.tables.critical_path import critical_path
 from torchwhy.trace.tables.event_table import event_table
 from torchwhy.trace.tables.idle import idle_table
@@ -45,6 +46,7 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
     "memory": memory,
     "steps": step_times,
     "phases": phases,
+    "counters": counters,
     "idle": idle_table,
     "compile": compilation,
     "overlap": overlap,
