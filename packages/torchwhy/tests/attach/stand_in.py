@@ -11,8 +11,18 @@ from tests.traces import Story
 
 NEW = {
     "vLLM": ("profile_prefix", "delay_iterations", "max_iterations", "profiler_kwargs"),
-    "SGLang": ("output_dir", "start_step", "num_steps", "activities", "profile_by_stage", "with_stack", "record_shapes")
-    + ("profile_id", "merge_profiles", "profile_prefix"),
+    "SGLang": (
+        "output_dir",
+        "start_step",
+        "num_steps",
+        "activities",
+        "profile_by_stage",
+        "with_stack",
+        "record_shapes",
+        "profile_id",
+        "merge_profiles",
+        "profile_prefix",
+    ),
 }
 """Fields of the request to start, vLLM 0.33 and SGLang 0.5.23."""
 

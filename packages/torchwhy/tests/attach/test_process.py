@@ -91,7 +91,7 @@ def test_the_main_thread_alone_is_recorded_with_shapes(tmp_path, monkeypatch):
             state = json.loads((folder / attached.ANSWER).read_text())["state"]
     trace = torchwhy.load(tmp_path / "run" / "trace.json.gz")
     rows = trace.ops(by_shape=True).rows()
-    assert ["[[8,8],[8,8]]"] == [row["input_dims"] for row in rows if row["name"] == "aten::mm"]
+    assert [row["input_dims"] for row in rows if row["name"] == "aten::mm"] == ["[[8,8],[8,8]]"]
 
 
 def test_an_interrupt_ends_it_early_and_keeps_it(tmp_path, listening):
@@ -110,7 +110,7 @@ def test_python_3_14_enters_a_process_that_does_not_listen(tmp_path, monkeypatch
     def remote_exec(pid, script):
         assert pid == os.getpid()
         scripts.append(Path(script))
-        exec(compile(Path(script).read_text(), script, "exec"), {})  # noqa: S102 - as the interpreter would
+        exec(compile(Path(script).read_text(), script, "exec"), {})
 
     monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
     path = list(sys.path)
@@ -124,7 +124,7 @@ def test_python_3_14_enters_a_process_that_does_not_listen(tmp_path, monkeypatch
 def test_a_process_without_this_package_says_so(tmp_path, monkeypatch):
     def remote_exec(pid, script):
         text = Path(script).read_text().replace("torchwhy.capture.attached", "torchwhy.is_not_there")
-        exec(compile(text, script, "exec"), {})  # noqa: S102
+        exec(compile(text, script, "exec"), {})
 
     monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
     with pytest.raises(TorchWhyError, match="torchwhy cannot be imported there: ModuleNotFoundError"):

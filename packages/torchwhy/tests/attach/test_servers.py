@@ -108,8 +108,7 @@ def test_a_folder_of_another_machine_is_named(tmp_path, theirs):
 def test_an_interrupt_stops_the_recording_and_keeps_it(theirs, tmp_path):
     with StandIn("vLLM", theirs, NEW["vLLM"], development=True, answer_s=0.3) as server:
         program = subprocess.Popen(
-            [sys.executable, "-m", "torchwhy", "profile", "--attach", server.url, "--requests", "1", "--warmup", "0"]
-            + ["--output-tokens", "200", "-o", "run"],
+            [sys.executable, "-m", "torchwhy", "profile", "--attach", server.url, "--requests", "1", "--warmup", "0", "--output-tokens", "200", "-o", "run"],
             cwd=tmp_path, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:

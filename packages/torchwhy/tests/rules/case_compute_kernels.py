@@ -315,5 +315,4 @@ def a_clock_that_swings_by_a_little():
 
 @silent("clock-throttled")
 def a_clock_that_rests_while_nothing_runs():
-    story = clocked([1980, 345] * 5, work=300)
-    return story
+    return clocked([1980, 345] * 5, work=300)

@@ -15,7 +15,7 @@ from torchwhy.wording import safe
 
 __all__ = ["Address", "RefusedError", "UnreachableError"]
 
-_LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared, not bound
+_LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _MOST_BYTES: Final = 64 << 20
 """Of one answer: an OpenAPI document has about 1 MB."""
 
@@ -101,7 +101,7 @@ class Address:
             headers["Content-Type"] = "application/json"
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        return urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - http or https
+        return urllib.request.Request(self.url + path, data, headers, method=method)
 
     def _bytes(self, method: str, path: str, body: Any, timeout_s: float) -> bytes:
         try:

@@ -91,7 +91,7 @@ def drive(address: Address, model: str, load: Load, seed: int) -> LoadTimes:
         load: how many and how long.
         seed: another seed makes other prompts.
     """
-    chance = random.Random(seed)  # noqa: S311 - no secret
+    chance = random.Random(seed)
     prompts = [[chance.randrange(*_TOKENS) for _ in range(load.prompt_tokens)] for _ in range(load.requests)]
     began = time.perf_counter()
     answers: list[_Answer] = []

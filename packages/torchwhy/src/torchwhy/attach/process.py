@@ -21,7 +21,7 @@ from torchwhy.capture.attached import (
     READY,
     REQUEST,
     STOP,
-    Answer,
+    Progress,
     Request,
     listening_folder,
     started_at,
@@ -62,7 +62,7 @@ del torchwhy_attach
 """What `sys.remote_exec` runs in the process, which may lack this package: then it is taken from here."""
 
 
-def record_process(pid: int, request: Request, say: Callable[[str], None] = lambda _: None) -> Answer:
+def record_process(pid: int, request: Request, say: Callable[[str], None] = lambda _: None) -> Progress:
     """Have a process record itself and return its answer; an interrupt ends the recording early and keeps it.
 
     Args:
@@ -185,12 +185,12 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _wait(pid: int, folder: Path, states: set[str], seconds: float) -> Answer:
+def _wait(pid: int, folder: Path, states: set[str], seconds: float) -> Progress:
     """Return the answer once it says one of these."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with suppress(OSError, msgspec.DecodeError):
-            answer = msgspec.json.decode((folder / ANSWER).read_bytes(), type=Answer)
+            answer = msgspec.json.decode((folder / ANSWER).read_bytes(), type=Progress)
             if answer.state == "failed":
                 raise TorchWhyError(f"process {pid} recorded nothing: {answer.text}")
             if answer.state in states:

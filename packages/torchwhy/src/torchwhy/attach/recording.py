@@ -28,7 +28,7 @@ from torchwhy.ranks.folder import named_rank, trace_files
 from torchwhy.schema import SCHEMA
 from torchwhy.wording import counted, duration
 
-__all__ = ["STEPS", "Plan", "ServerRun", "record"]
+__all__ = ["STEPS", "Plan", "ServerRun", "ServerRunFile", "record"]
 
 STEPS: Final = 40
 """Rounds that are recorded where nobody says how many: some prefills and decodes, in a file of some 50 MB."""
@@ -96,7 +96,7 @@ class ServerRun:
     interrupted: bool
 
 
-class _RunFile(msgspec.Struct, frozen=True):
+class ServerRunFile(msgspec.Struct, frozen=True):
     """`run.json` of such a folder."""
 
     schema: int
@@ -288,7 +288,7 @@ def _published(
             with path.open("rb") as plain, gzip.open(target, "wb", compresslevel=4) as packed:
                 shutil.copyfileobj(plain, packed, 1 << 20)
     load = plan.load
-    described = _RunFile(
+    described = ServerRunFile(
         SCHEMA, server.kind, server.version, server.model, server.address.url, recording.steps,
         tuple(map(str, workers)), tuple(notes),
     )  # fmt: skip

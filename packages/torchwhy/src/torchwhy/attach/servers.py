@@ -84,7 +84,7 @@ class Server:
         variable = "VLLM_TORCH_PROFILER_DIR" if self.kind == "vLLM" else "SGLANG_TORCH_PROFILER_DIR"
         known = [os.environ[variable]] if os.environ.get(variable) else []
         if self.kind == "SGLang":
-            known += ["/tmp", tempfile.gettempdir()]  # noqa: S108 - SGLang's default; files are only read there
+            known += ["/tmp", tempfile.gettempdir()]
         return tuple(dict.fromkeys(map(Path, known)))
 
     def wrote(self, path: Path, recording: Recording) -> bool:

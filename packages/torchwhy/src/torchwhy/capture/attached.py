@@ -36,7 +36,7 @@ __all__ = [
     "READY",
     "REQUEST",
     "STOP",
-    "Answer",
+    "Progress",
     "Request",
     "listen",
     "listening_folder",
@@ -69,7 +69,7 @@ class Request(msgspec.Struct, frozen=True):
     flops: bool = False
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Progress(msgspec.Struct, frozen=True):
     """How far it is: "recording", "done" or "failed".
 
     Attributes:
@@ -155,17 +155,17 @@ def serve(folder: str) -> None:
 
 
 def _serve(folder: Path) -> None:
-    """Answer one request; whatever goes wrong becomes the answer."""
+    """Progress one request; whatever goes wrong becomes the answer."""
     try:
         data = (folder / REQUEST).read_bytes()
         (folder / REQUEST).unlink()
         answer = _Attached(msgspec.json.decode(data, type=Request), folder).run()
     except Exception as error:  # noqa: BLE001 - the program must not notice any mistake of ours
-        answer = Answer("failed", text=f"{type(error).__name__}: {error}")
+        answer = Progress("failed", text=f"{type(error).__name__}: {error}")
     _tell(folder, answer)
 
 
-def _tell(folder: Path, answer: Answer) -> None:
+def _tell(folder: Path, answer: Progress) -> None:
     try:
         add_file(folder / ANSWER, msgspec.json.encode(answer).decode())
     except OSError:
@@ -192,12 +192,12 @@ class _Attached:
         self._whole = WholeRun(self._session, Limits(_NO_LIMIT_S), "", "--seconds records more", remedy)
         self._begun = threading.Lock()
 
-    def run(self) -> Answer:
+    def run(self) -> Progress:
         """Begin, wait, end, write."""
         if not self._in_main_thread(self._begin, _MAIN_THREAD_S) and self._begun.acquire(blocking=False):
             self._begin_here()
         end = time.monotonic() + self._request.seconds
-        _tell(self._folder, Answer("recording"))
+        _tell(self._folder, Progress("recording"))
         while time.monotonic() < end and not (self._folder / STOP).exists() and not self._session.stopped:
             time.sleep(0.02)
         self._whole.end()
@@ -208,7 +208,7 @@ class _Attached:
         self._whole.tell()
         capture = self._session.close("still running")
         folder = str(capture.folder) if capture is not None and capture.folder is not None else ""
-        return Answer("done", folder, str(capture))
+        return Progress("done", folder, str(capture))
 
     def _begin(self) -> None:
         if self._begun.acquire(blocking=False):

@@ -107,6 +107,9 @@ def profile(
     activities: Annotated[
         str, typer.Option("--activities", metavar="LIST", help="Record only these of cpu,cuda,xpu; replaces --cuda.")
     ] = "",
+    power: Annotated[
+        bool, typer.Option("--power", help="Record clock, power and temperature of NVIDIA GPUs, every 20 ms.")
+    ] = False,
     sync_events: Annotated[bool, typer.Option(help="Record waits for the GPU and between its streams.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
     on_oom: Annotated[
@@ -173,7 +176,7 @@ def profile(
     _need_torch("profile")
     from torchwhy.cli import profile as command
 
-    recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
+    recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, power=power)
     schedule = (wait, warmup, active, repeat)
     status = command.run(
         words or [],

@@ -30,8 +30,8 @@ from torchwhy.trace.tables.memory import memory
 from torchwhy.trace.tables.module_times import module_times
 from torchwhy.trace.tables.ops import ops
 from torchwhy.trace.tables.overlap import overlap
-from torchwhy.trace.tables.sql import RELATIONS, sql
 from torchwhy.trace.tables.phases import phases
+from torchwhy.trace.tables.sql import RELATIONS, sql
 from torchwhy.trace.tables.stacks import stacks
 from torchwhy.trace.tables.step_times import step_times
 from torchwhy.trace.tables.table import Table

@@ -34,7 +34,7 @@ def counter_table(rows: tuple[CounterTimes, ...]) -> tuple[Table, ...]:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"  # noqa: PLR2004
+    return "" if value is None else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def activity_lines(devices: tuple[MeasuredActivity, ...]) -> tuple[Text, ...]:

@@ -25,7 +25,6 @@ _AT_THE_LIMIT = 0.97
 """Of the power limit: the regulator of a GPU that is held at it swings by a few percent."""
 
 
-
 @rule(
     "D48",
     "clock-throttled",
@@ -101,17 +100,23 @@ def _reason(trace: Trace, device: int, clock: CounterSeries, low: Flags) -> tupl
     warm = f" at {celsius:.0f} C" if celsius is not None else ""
     drawn = f" It draws {watts:.0f} W of {limit:.0f} W then." if watts is not None and limit else ""
     if heat is not None and heat >= _WHOLE:
-        why = f"The driver says that heat limits the clock then,{warm or ' which is the device itself'}.{drawn}"
+        why = f"The driver says that heat limits the clock then{warm}.{drawn}"
         return why, "Cool the device better: air flow, fans, the temperature of the room; or fix a lower clock.", True
     at_limit = watts is not None and bool(limit) and watts >= _AT_THE_LIMIT * (limit or 0)
     if (capped is not None and capped >= _WHOLE) or at_limit:
-        says = "The driver says that the power limit holds the clock down then" if capped else "Power is at its limit then"
+        says = (
+            "The driver says that the power limit holds the clock down then" if capped else "Power is at its limit then"
+        )
         fix = "Raise the limit where that is allowed (nvidia-smi -pl), or accept it and fix the clock for measurements."
         return f"{says}{warm}.{drawn}", fix, True
     known = capped is not None or heat is not None
     if known:
         why = f"The driver names neither heat nor power as the reason{warm}.{drawn} The clock may be set by hand."
-        return why, "See nvidia-smi -q -d CLOCK,PERFORMANCE, and fix the clock for measurements (nvidia-smi -lgc).", False
+        return (
+            why,
+            "See nvidia-smi -q -d CLOCK,PERFORMANCE, and fix the clock for measurements (nvidia-smi -lgc).",
+            False,
+        )
     why = f"Why was not recorded{warm}.{drawn}"
     return why, "torchwhy profile --power records whether power or heat limits the clock.", False
 

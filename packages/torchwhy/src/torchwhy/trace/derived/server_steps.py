@@ -66,7 +66,7 @@ def _times(steps: Sequence[Step], held: Sequence[ServerStep]) -> Int64:
     ends = np.array([max(step.end, step.device_end) for step in steps], np.int64)
     generates = np.array([one.phase not in {"prefill", "idle"} for one in held])
     following = np.append(starts[1:], ends[-1])
-    awaited = np.append(generates[1:], False)  # noqa: FBT003
+    awaited = np.append(generates[1:], False)
     times: Int64 = np.where(awaited, following, np.minimum(ends, np.maximum(following, starts))) - starts
     times[-1] = ends[-1] - starts[-1]
     return times
