@@ -74,6 +74,7 @@ class StandIn:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
+        self.http.handle_error = lambda request, address: None  # a client may go away at any time
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
     def __enter__(self):

@@ -107,10 +107,10 @@ def test_a_folder_of_another_machine_is_named(tmp_path, theirs):
 
 def test_an_interrupt_stops_the_recording_and_keeps_it(theirs, tmp_path):
     with StandIn("vLLM", theirs, NEW["vLLM"], development=True, answer_s=0.3) as server:
+        words = ["profile", "--attach", server.url, "--requests", "1", "--output-tokens", "200", "-o", "run"]
         program = subprocess.Popen(
-            [sys.executable, "-m", "torchwhy", "profile", "--attach", server.url, "--requests", "1", "--warmup", "0", "--output-tokens", "200", "-o", "run"],
-            cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "torchwhy", *words, "--warmup", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        )
         try:
             for line in program.stderr:
                 if "recording vLLM" in line:
@@ -146,9 +146,9 @@ def test_whatever_goes_wrong_the_server_is_stopped(trouble, theirs, tmp_path, mo
 
 
 def test_a_recording_of_somebody_else_is_left_alone(theirs, tmp_path):
-    with StandIn("vLLM", theirs, NEW["vLLM"], refuses=409) as server:
-        with pytest.raises(RefusedError, match="recording already, for somebody else"):
-            recorded(server, tmp_path, warmup=0)
+    refused = pytest.raises(RefusedError, match="recording already, for somebody else")
+    with StandIn("vLLM", theirs, NEW["vLLM"], refuses=409) as server, refused:
+        recorded(server, tmp_path, warmup=0)
     assert server.calls == ["/start_profile"]
 
 
@@ -173,9 +173,9 @@ def test_a_server_that_does_not_confirm_the_end_is_named(theirs, tmp_path, monke
 
 def test_a_server_without_a_profiler_is_told_apart(theirs):
     for fields in ((), None):
-        with StandIn("vLLM", theirs, fields, profiler=False) as server:
-            with pytest.raises(TorchWhyError, match="--profiler-config"):
-                find_server(Address(server.url)).start(None) if fields else recorded(server, theirs, warmup=0)
+        refused = pytest.raises(TorchWhyError, match="--profiler-config")
+        with StandIn("vLLM", theirs, fields, profiler=False) as server, refused:
+            recorded(server, theirs, warmup=0)
 
 
 def test_a_key_is_sent_and_asked_for(theirs, tmp_path):

@@ -97,7 +97,16 @@ class ServerRun:
 
 
 class ServerRunFile(msgspec.Struct, frozen=True):
-    """`run.json` of such a folder."""
+    """`run.json` of a server's run.
+
+    Attributes:
+        server, version, model, url: which one.
+        steps: rounds of its scheduler that were asked for at most.
+        files: the server's own traces, of which the run's are copies.
+        notes: what did not go as asked.
+        requests, prompt_tokens, output_tokens: that were sent; None where the load was others'.
+        seconds, first_token_s, between_tokens_s: how they were answered; see `LoadTimes`.
+    """
 
     schema: int
     server: str
@@ -177,9 +186,8 @@ def _recorded(
     with _started(server, recording, notes, say):
         try:
             if plan.load:
-                say(
-                    f"recording {server.name}: {counted(plan.load.requests, 'request')} of {plan.load.prompt_tokens} tokens"
-                )
+                sent = counted(plan.load.requests, "request")
+                say(f"recording {server.name}: {sent} of {plan.load.prompt_tokens} tokens")
                 times = drive(server.address, server.model, plan.load, plan.warmup)
             else:
                 say(f"recording {server.name} for {plan.seconds:g} s, or {counted(recording.steps, 'step')}")
@@ -266,8 +274,8 @@ def _missing(server: Server, recording: Recording, places: Sequence[Path]) -> st
         )
     on = "" if server.address.is_local else " of its machine"
     return (
-        f"no new trace was found in {where}: {server.name} ran no step meanwhile, or wrote elsewhere{on}; its files have "
-        f"{recording.name} in their names where it knows names, and --traces-dir says where to look"
+        f"no new trace was found in {where}: {server.name} ran no step meanwhile, or wrote elsewhere{on}; its files "
+        f"have {recording.name} in their names where it knows names, and --traces-dir says where to look"
     )
 
 

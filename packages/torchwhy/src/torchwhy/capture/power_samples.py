@@ -41,15 +41,11 @@ _BY_HEAT: Final = 0x20 | 0x40
 
 def nvml() -> Any:
     """Return NVML, ready to be asked; None where there is no such driver."""
-    names = ("nvml.dll",) if sys.platform == "win32" else ("libnvidia-ml.so.1",)
-    for name in names:
-        try:
-            library = ctypes.CDLL(name)
-            if not library.nvmlInit_v2():
-                return library
-        except (OSError, AttributeError):
-            continue
-    return None
+    try:
+        library = ctypes.CDLL("nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1")
+        return None if library.nvmlInit_v2() else library
+    except (OSError, AttributeError):
+        return None
 
 
 def uuids() -> dict[int, str]:

@@ -47,7 +47,7 @@ class Asked:
         """
         wanted = self.requests is not None
         load = Load(self.requests or 0, self.prompt_tokens, self.output_tokens) if wanted else None
-        folder = os.path.abspath(os.path.expanduser(self.traces_dir)) if self.traces_dir else ""
+        folder = str(Path(self.traces_dir).expanduser().absolute()) if self.traces_dir else ""
         return Plan(self.active, self.seconds, load, self.warmup, self.shapes, self.stacks, folder)
 
 
@@ -70,9 +70,7 @@ def run(url: str, words: list[str], out: Path | None, asked: Asked, form: str) -
         with _terminated_as_interrupted():
             server = find_server(address)
             if not server.is_bounded and plan.steps:
-                say(
-                    f"{server.name} counts no steps: --active is ignored, and recording ends with the requests or --seconds"
-                )
+                say(f"{server.name} counts no steps: recording ends with the requests or after --seconds")
             name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in server.model)
             done = record(server, plan, out or Path("traces") / (name.strip("-.")[-50:] or server.kind.lower()), say)
     except KeyboardInterrupt:
@@ -101,11 +99,11 @@ def run_process(pid: int, words: list[str], out: Path | None, seconds: float, fo
 
     if words:
         return complain(f"--pid records process {pid}, not a script: leave out {shlex.join(words)}", 2)
+    if not seconds > 0:
+        return complain(f"--seconds must be > 0, got {seconds!r}", 2)
     reader = Reader()
     try:
         check_format(form)
-        if not seconds > 0:
-            raise ArgumentError(f"--seconds must be > 0, got {seconds!r}")
         path = (out or Path("traces") / f"process-{pid}").absolute()
         with _terminated_as_interrupted():
             answer = record_process(pid, Request(str(path), seconds, **recorded), say)

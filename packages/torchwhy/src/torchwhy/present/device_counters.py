@@ -11,8 +11,8 @@ from torchwhy.wording import counted
 __all__ = ["activity_lines", "counter_table", "energy_lines"]
 
 _NEAR: Final = 60.0
-"""Percent of a peak. Below, for compute and for memory, a device is bound by latency: the rule SOLBottleneck of NVIDIA's
-Nsight Compute."""
+"""Percent of a peak. Below, for compute and for memory, a device is bound by latency: the rule SOLBottleneck of
+NVIDIA's Nsight Compute."""
 
 
 def counter_table(rows: tuple[CounterTimes, ...]) -> tuple[Table, ...]:

@@ -41,9 +41,8 @@ def clock_throttled(trace: Trace, *, drop: float = 0.05, share: float = 0.02) ->
 
     Costs: kernels that compute take longer by as much as the clock is lower.
 
-    Fix: what limits the clock was recorded where `torchwhy profile --power` was used. Power: `nvidia-smi -pl` raises the
-    limit, where that is allowed. Heat: better cooling. For measurements, `nvidia-smi -lgc` fixes a clock that the GPU
-    can hold.
+    Fix: `torchwhy profile --power` records what limits the clock. Power: `nvidia-smi -pl` raises the limit, where that
+    is allowed. Heat: better cooling. For measurements, `nvidia-smi -lgc` fixes a clock that the GPU can hold.
 
     Known problems: kernels that wait for memory do not get slower with the clock, so less than the time at stake may be
     saved. Without the reasons, a clock may also fall because work is rare.
@@ -107,18 +106,23 @@ def _reason(trace: Trace, device: int, clock: CounterSeries, low: Flags) -> tupl
         says = (
             "The driver says that the power limit holds the clock down then" if capped else "Power is at its limit then"
         )
-        fix = "Raise the limit where that is allowed (nvidia-smi -pl), or accept it and fix the clock for measurements."
+        fix = f"Raise the limit where that is allowed{_tool(trace, '-pl')}, or accept it and fix the clock to measure."
         return f"{says}{warm}.{drawn}", fix, True
     known = capped is not None or heat is not None
     if known:
         why = f"The driver names neither heat nor power as the reason{warm}.{drawn} The clock may be set by hand."
         return (
             why,
-            "See nvidia-smi -q -d CLOCK,PERFORMANCE, and fix the clock for measurements (nvidia-smi -lgc).",
+            f"Fix the clock for measurements{_tool(trace, '-lgc')}.",
             False,
         )
     why = f"Why was not recorded{warm}.{drawn}"
-    return why, "torchwhy profile --power records whether power or heat limits the clock.", False
+    says = ": torchwhy profile --power records it" if trace.info.vendor == "nvidia" else ""
+    return why, f"Find out whether power or heat limits the clock{says}.", False
+
+
+def _tool(trace: Trace, option: str) -> str:
+    return f" (nvidia-smi {option})" if trace.info.vendor == "nvidia" else ""
 
 
 def _mean(trace: Trace, device: int, quantity: Quantity, when: Intervals) -> float | None:
