@@ -64,7 +64,7 @@ class Address:
         self._opener = urllib.request.build_opener(*proxies)
 
     def get(self, path: str, timeout_s: float = 10.0) -> Any:
-        """Return the JSON at a path, the text where it is none.
+        """Return the JSON at a path, or the text that is there.
 
         Raises:
             UnreachableError, RefusedError: see there.

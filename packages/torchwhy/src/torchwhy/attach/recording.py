@@ -222,7 +222,8 @@ def _in_background(function: Callable[[], None]) -> Future[None]:
 
     def call() -> None:
         try:
-            result.set_result(function())
+            function()
+            result.set_result(None)
         except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
             result.set_exception(error)
 

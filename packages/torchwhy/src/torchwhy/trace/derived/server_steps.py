@@ -43,7 +43,7 @@ def server_rounds(trace: Trace) -> tuple[RoundGroup, ...]:
     round lasts until its label and its device work have ended. Device work belongs to the round that launched it, also
     where it runs while the next is prepared.
     """
-    found = [(step, held) for step in trace.steps_found if (held := server_step(step.name)) is not None]
+    found = [(step, holds) for step in trace.steps_found if (holds := server_step(step.name)) is not None]
     if not found:
         return ()
     steps, held = [step for step, _ in found], [holds for _, holds in found]
