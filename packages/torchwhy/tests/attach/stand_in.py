@@ -34,7 +34,7 @@ class StandIn:
         kind: "vLLM" or "SGLang".
         folder: where it writes its traces.
         fields: that its OpenAPI document names; None: there is no document.
-        development: whether it tells its configuration.
+        development: whether it shows its configuration.
         refuses: the status with which it answers a request to start.
         ranks: how many traces it writes.
         key: that requests to the profiler need.

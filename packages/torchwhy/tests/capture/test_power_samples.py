@@ -15,7 +15,7 @@ from torchwhy.capture.writer import _with_counters
 
 
 class Nvml:
-    """One GPU, whose clock the driver lowers from the third look on; it tells no temperature."""
+    """One GPU, whose clock the driver lowers from the third look on; it has no temperature."""
 
     def __init__(self):
         self.looks = 0

@@ -74,7 +74,7 @@ class Progress(msgspec.Struct, frozen=True):
 
     Attributes:
         state: one of these.
-        folder: the run's; "" while there is none, or nothing was recorded.
+        folder: the run's; "" until there is one, and where nothing was recorded.
         text: the report on the recording, or why it failed.
     """
 

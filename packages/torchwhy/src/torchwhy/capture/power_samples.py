@@ -124,7 +124,7 @@ class PowerSampler:
                 return
 
     def _read(self, handle: ctypes.c_void_p) -> Iterator[tuple[str, float]]:
-        """What the device tells; what it does not support is left out."""
+        """What the device says; what it does not support is left out."""
         library = self._library
         number, reasons = ctypes.c_uint(), ctypes.c_ulonglong()
         for name, call, arguments, factor in (

@@ -268,12 +268,13 @@ def communication_table(rows: tuple[ExchangeTimes, ...], window_us: float) -> tu
 
 def phase_table(rows: tuple[PhaseTimes, ...]) -> tuple[Table, ...]:
     """Return the rounds of an inference server by phase and batch size; nothing for other programs."""
+    on_gpu = any(row.device_us for row in rows)
     cells: list[tuple[Cell, ...]] = [
         (
             row.phase,
             f"{row.requests:,}" if row.requests is not None else "",
             f"{row.steps:,}",
-            *map(duration, (row.median_us, row.p90_us, row.device_us)),
+            *map(duration, (row.median_us, row.p90_us, *((row.device_us,) if on_gpu else ()))),
             duration(row.us_per_token) if row.us_per_token is not None else "",
             f"{row.tokens_per_s:,.0f}" if row.tokens_per_s is not None else "",
         )
@@ -281,7 +282,9 @@ def phase_table(rows: tuple[PhaseTimes, ...]) -> tuple[Table, ...]:
     ]
     columns = (
         Column("phase"),
-        *_number("requests", "steps", "step", "90% within", "GPU busy", "per token", "tokens/s"),
+        *_number(
+            "requests", "steps", "step", "90% within", *(("GPU busy",) if on_gpu else ()), "per token", "tokens/s"
+        ),
     )
     left = len(rows) - len(cells)
     sentences = (f"{counted(left, 'more row')}: torchwhy explain --table phases has all of them.",) if left else ()
