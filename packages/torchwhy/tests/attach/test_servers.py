@@ -171,7 +171,7 @@ def test_a_server_that_does_not_confirm_the_end_is_named(theirs, tmp_path, monke
 # What is said of servers that cannot be recorded
 
 
-def test_a_server_without_a_profiler_is_told_apart(theirs):
+def test_a_server_without_a_profiler_is_named(theirs):
     for fields in ((), None):
         refused = pytest.raises(TorchWhyError, match="--profiler-config")
         with StandIn("vLLM", theirs, fields, profiler=False) as server, refused:
@@ -194,6 +194,19 @@ def test_another_server_and_no_server(theirs):
             find_server(Address(server.url))
     with pytest.raises(UnreachableError, match="did not answer"):
         find_server(Address(server.url))
+
+
+def test_no_redirection_is_followed(theirs):
+    with StandIn("vLLM", theirs) as other, StandIn("vLLM", theirs) as server:
+
+        def redirect(request):
+            request.send_response(302)
+            request.send_header("Location", f"{other.url}/v1/models")
+            request.end_headers()
+
+        server.get = redirect
+        with pytest.raises(RefusedError, match="302"):
+            Address(server.url, "secret").get("/v1/models")
 
 
 @pytest.mark.parametrize("url", ["ftp://host", "http://", "http://host:port", "file:///etc/passwd", ""])

@@ -49,7 +49,7 @@ def test_a_table_weighs_values_by_the_time_they_hold():
     assert (row["lowest"], row["highest"], row["samples"]) == (values.min(), values.max(), 60)
 
 
-def test_devices_are_told_apart():
+def test_each_device_has_its_counters():
     story = counted(sm=50)
     story.events += [hardware_counter(SM, 100 * i, 70, device=3) for i in range(20)]
     trace = story.trace()

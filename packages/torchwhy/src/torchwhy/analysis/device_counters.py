@@ -7,6 +7,7 @@ import msgspec
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.derived.device_counters import energy_j, series_of
 from torchwhy.trace.meaning.counters import Quantity
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.counters import counters
 
@@ -104,10 +105,10 @@ def energy(trace: Trace, price_per_kwh: float | None = None) -> tuple[EnergyUse,
 
 def activity(trace: Trace) -> tuple[MeasuredActivity, ...]:
     """Return how near its peaks each device was, where compute or memory was counted."""
-    found = []
+    found, window = [], Intervals.union([trace.window.start], [trace.window.end])
     for gpu in trace.gpus:
         means = [
-            series.mean(gpu.busy) if (series := series_of(trace, gpu.device, quantity)) is not None else None
+            series.mean(gpu.busy & window) if (series := series_of(trace, gpu.device, quantity)) is not None else None
             for quantity in (Quantity.ACTIVE, Quantity.COMPUTE, Quantity.MEMORY)
         ]
         if means[1] is not None or means[2] is not None:

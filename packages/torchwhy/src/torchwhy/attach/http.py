@@ -36,6 +36,13 @@ class RefusedError(TorchWhyError):
         self.status = status
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A key is sent to no other server than the one that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Follow nothing: the answer is an error."""
+
+
 class Address:
     """Where a server listens.
 
@@ -61,7 +68,7 @@ class Address:
         self.is_local = parts.hostname in _LOCAL
         self._key = key
         proxies = [urllib.request.ProxyHandler({})] if self.is_local else []
-        self._opener = urllib.request.build_opener(*proxies)
+        self._opener = urllib.request.build_opener(_NoRedirect, *proxies)
 
     def get(self, path: str, timeout_s: float = 10.0) -> Any:
         """Return the JSON at a path, or the text that is there.

@@ -65,6 +65,8 @@ del torchwhy_attach
 def record_process(pid: int, request: Request, say: Callable[[str], None] = lambda _: None) -> Progress:
     """Have a process record itself and return its answer; an interrupt ends the recording early and keeps it.
 
+    Who may do everything becomes the user of the process for good: what that user can change is not written as root.
+
     Args:
         pid: number of the process.
         request: what it shall record.
@@ -74,8 +76,8 @@ def record_process(pid: int, request: Request, say: Callable[[str], None] = lamb
         TorchWhyError: there is no such process, it cannot be reached, or it recorded nothing; the message says why.
     """
     with _reached(pid, request) as folder:
-        _wait(pid, folder, {"recording", "done", "failed"}, _ANSWER_S)
         try:
+            _wait(pid, folder, {"recording", "done", "failed"}, _ANSWER_S)
             say(f"recording process {pid} for {request.seconds:g} s")
             answer = _wait(pid, folder, {"done", "failed"}, request.seconds + _WRITING_S)
         except KeyboardInterrupt:
@@ -95,6 +97,7 @@ def _reached(pid: int, request: Request) -> Iterator[Path]:
     data = msgspec.json.encode(request).decode()
     listening = listening_folder(pid, user)
     if _listens(listening, pid):
+        _become(pid, user)
         if (listening / REQUEST).exists():
             raise TorchWhyError(f"process {pid} has another request already")
         for name in (STOP, ANSWER):
@@ -109,12 +112,14 @@ def _reached(pid: int, request: Request) -> Iterator[Path]:
     script = folder / "attach.py"
     finished = False
     try:
-        if user is not None and user != os.getuid():
-            os.chown(folder, user, -1)
         add_file(folder / REQUEST, data)
         text = _SCRIPT.replace("@FOLDER@", repr(str(folder))).replace("@PATH@", repr(_path()))
         script.write_text(text, encoding="utf-8")
-        _execute(pid, script)
+        _give(user, folder / REQUEST, script, folder)
+        try:
+            _execute(pid, script)
+        finally:
+            _become(pid, user)
         yield folder
         finished = True
     finally:
@@ -122,6 +127,25 @@ def _reached(pid: int, request: Request) -> Iterator[Path]:
         (folder / REQUEST).unlink(missing_ok=True)
         if finished:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _give(user: int | None, *paths: Path) -> None:
+    if user is not None and user != os.getuid():
+        for path in paths:
+            with suppress(PermissionError):  # then the process is out of reach anyway
+                os.chown(path, user, -1)
+
+
+def _become(pid: int, user: int | None) -> None:
+    """Have no more rights than the process."""
+    if user is None or user == os.getuid():
+        return
+    if os.getuid():
+        raise TorchWhyError(f"process {pid} belongs to another user: run this as that user, or as root")
+    os.setgroups([])
+    with suppress(OSError):
+        os.setgid(Path(f"/proc/{pid}").stat().st_gid)
+    os.setuid(user)
 
 
 def _path() -> list[str]:

@@ -67,6 +67,7 @@ class Request(msgspec.Struct, frozen=True):
     memory: bool = False
     stacks: bool = False
     flops: bool = False
+    power: bool = False
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -179,15 +180,17 @@ class _Attached:
         if "torch" not in sys.modules:
             raise TorchWhyError("the process has not imported PyTorch")
         self._request, self._folder = request, folder
-        # The shapes of what other threads are calling when recording ends would be incomplete; see `Options`.
-        options = Options(
-            shapes=request.shapes, memory=request.memory, stacks=request.stacks, flops=request.flops
-        )  # fmt: skip
+        recorded = {name: getattr(request, name) for name in ("shapes", "memory", "stacks", "flops", "power")}
+        self._options = Options(**recorded)
         command = [sys.executable, *getattr(sys, "argv", [])]
         self._session = Session(
-            Path(request.path), Schedule.of(3, 1, None, 1), options, command, Spelling("--{} {}", " "), launched=True
+            Path(request.path),
+            Schedule.of(3, 1, None, 1),
+            self._options,
+            command,
+            Spelling("--{} {}", " "),
+            launched=True,
         )
-        self._options = options
         remedy = "torchwhy.profile around its loop records steps"
         self._whole = WholeRun(self._session, Limits(_NO_LIMIT_S), "", "--seconds records more", remedy)
         self._begun = threading.Lock()
@@ -223,18 +226,23 @@ class _Attached:
 
     def _in_main_thread(self, act: Any, seconds: float | None) -> bool:
         """Call something in the main thread, not inside a call into PyTorch; return whether that was done in time."""
-        done = threading.Event()
+        done, errors = threading.Event(), []
 
         def attempt() -> None:
             if done.is_set() or inside_pytorch() or inside_transform():
                 return
             try:
                 act()
+            except Exception as error:  # noqa: BLE001 - the program must not notice
+                errors.append(error)
             finally:
                 done.set()
 
         cancel = whenever(lambda: not done.is_set(), attempt)
         try:
-            return done.wait(seconds)
+            in_time = done.wait(seconds)
         finally:
             cancel()
+        if errors:
+            raise errors[0]
+        return in_time

@@ -159,7 +159,16 @@ def profile(
     if pid is not None:
         raise typer.Exit(
             attaching.run_process(
-                pid, words or [], out, seconds, form, shapes=shapes, memory=memory, stacks=bool(stacks), flops=flops
+                pid,
+                words or [],
+                out,
+                seconds,
+                form,
+                shapes=shapes,
+                memory=memory,
+                stacks=bool(stacks),
+                flops=flops,
+                power=power,
             )
         )
     if attach:

@@ -35,7 +35,7 @@ def phases(trace: Trace) -> Table:
         `phase`: "prefill", "decode", "mixed" or another mode of the server; `requests` in the batch of each round and
         `tokens` of all rounds, of prompts and answers: None where the server's labels do not say; `steps`: how many
         rounds; `time_us` of all, `median_us` and `p90_us` of one, from its beginning to the next round that generates,
-        or to the end of its own work; `device_us`: how long the device worked for one, the median; `us_per_token` and
+        or to the end of its work; `device_us`: how long the device worked for one, the median; `us_per_token` and
         `tokens_per_s`: time by tokens and the inverse.
     """
     return Table.of([_row(group) for group in trace.derived(server_rounds)], COLUMNS)
