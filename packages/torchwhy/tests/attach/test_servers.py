@@ -67,7 +67,13 @@ def test_a_warm_up_of_the_same_size_is_not_recorded(theirs, tmp_path):
 
 def test_without_a_load_others_requests_are_watched(theirs, tmp_path):
     with StandIn("vLLM", theirs, NEW["vLLM"], development=True) as server:
-        others = threading.Timer(0.1, drive, (Address(server.url), "m", SMALL, 0))
+
+        def ask():
+            while not server.recording:
+                threading.Event().wait(0.005)
+            drive(Address(server.url), "m", SMALL, 0)
+
+        others = threading.Thread(target=ask)
         others.start()
         done = recorded(server, tmp_path, load=None, steps=5, seconds=20)
         others.join()
