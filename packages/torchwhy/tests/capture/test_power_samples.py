@@ -83,11 +83,13 @@ def test_a_run_has_them_in_its_trace(tmp_path, monkeypatch):
         start(self, *given)
 
     monkeypatch.setattr(Session, "_start", with_power)
-    with torchwhy.profile(tmp_path / "run"):
-        for _ in range(10_000):
+    with torchwhy.profile(tmp_path / "run", wait=1, warmup=0, active=1) as p:
+        p.step()
+        first = library.looks  # those before the step began are not in it
+        while library.looks < first + 6:
             torch.ones(4).cos()
-            if library.seen.wait(0.001):
-                break
+            threading.Event().wait(0.001)
+        p.step()
     trace = torchwhy.load(tmp_path / "run" / "trace.json.gz")
     rows = {row["counter"]: row for row in trace.counters().rows()}
     assert rows["power (W)"]["mean"] == pytest.approx(698.5)
