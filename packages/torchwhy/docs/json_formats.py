@@ -37,6 +37,7 @@ CLASSES: Final = {
     "torchwhy.cli.info:Answer": "`torchwhy info`",
     "torchwhy.capture.operators:OperatorsFile": "tables of operators in a run's folder",
     "torchwhy.capture.step_counts:FlopsFile": "`flops.json` in a run's folder",
+    "torchwhy.attach.recording:ServerRunFile": "`run.json` in the folder of a server's run",
     "torchwhy.run_tables:MemoryFile": "`memory.json` in a run's folder",
 }
 """Every class with a field `schema`, and who writes it; a test finds those that are missing."""

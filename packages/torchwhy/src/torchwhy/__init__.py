@@ -4,6 +4,7 @@
     torchwhy.compare({"eager": f, "compiled": g})
     with torchwhy.profile("traces/run", active=3) as p: ...
     with torchwhy.count() as c: ...
+    torchwhy.listen()  # lets torchwhy profile --pid record this process
     trace = torchwhy.load("trace.json.gz")
     job = torchwhy.load_job("folder-of-ranks")
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchwhy.allocator.snapshot import load_snapshot
+    from torchwhy.capture.attached import listen
     from torchwhy.counters import count, counted
     from torchwhy.diffing import diff
     from torchwhy.loading.job import load_job
@@ -27,7 +29,19 @@ if TYPE_CHECKING:
     from torchwhy.timing import compare, measure
     from torchwhy.trace.model.cut import cut
 
-__all__ = ["compare", "count", "counted", "cut", "diff", "load", "load_job", "load_snapshot", "measure", "profile"]
+__all__ = [
+    "compare",
+    "count",
+    "counted",
+    "cut",
+    "diff",
+    "listen",
+    "load",
+    "load_job",
+    "load_snapshot",
+    "measure",
+    "profile",
+]
 
 _HOMES = {
     "compare": "timing",
@@ -35,6 +49,7 @@ _HOMES = {
     "counted": "counters",
     "cut": "trace.model.cut",
     "diff": "diffing",
+    "listen": "capture.attached",
     "load": "loading.trace",
     "load_job": "loading.job",
     "load_snapshot": "allocator.snapshot",

@@ -48,6 +48,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         modules: record the module hierarchy where TorchScript knows it.
         cuda: record the GPU; None records it where there is one.
         sync_events: record when the CPU waits for the GPU, and streams for each other.
+        power: read clock, power and temperature of NVIDIA's GPUs every 20 ms; they become counters of the trace.
         tensorboard: also write what TensorBoard's profiler plugin reads, into `tensorboard/`.
         activities: what to record in place of what `cuda` says: some of "cpu", "cuda" and "xpu", or members of
             `torch.profiler.ProfilerActivity`. Unavailable ones cause a warning.

@@ -269,3 +269,50 @@ def as_its_frames_tell():
 @silent("recompute-share")
 def only_a_little_again():
     return checkpointed(40)
+
+
+def clocked(mhz, power=(), limited=(), heat=(), work=900):
+    """Five steps of 1 ms with a sample of the clock, and of what limits it, in each half."""
+    story = Story()
+    for at in story.steps(5, 1000, waits=True):
+        story.op("aten::mm", at + 1, 20)
+        story.kernel(HALF, at + 50, work, launch_at=at + 10)
+    series = {"clock (MHz)": mhz, "power (W)": power, "clock limited by power": limited, "clock limited by heat": heat}
+    for name, values in series.items():
+        for i, value in enumerate(values):
+            story.events.append(hardware_counter(name, 500 * i, value))
+    if power:
+        story.events.append(hardware_counter("power limit (W)", 0, 700))
+        story.events.append(hardware_counter("power limit (W)", 5000, 700))
+    return story
+
+
+def hardware_counter(name, at, value, device=0):
+    """As Kineto writes them since August 2026."""
+    place = {"cat": "hardware_counters", "name": name, "pid": f"GPU {device} Counters", "tid": 0}
+    return {"ph": "C", **place, "ts": at, "args": {"": value}}
+
+
+@fires("clock-throttled")
+def the_power_limit_holds_the_clock_down():
+    return clocked([1980] * 4 + [1500] * 6, power=[650] * 4 + [698] * 6, limited=[0] * 4 + [1] * 6, heat=[0] * 10)
+
+
+@fires("clock-throttled")
+def heat_holds_the_clock_down():
+    return clocked([1980] * 4 + [1200] * 6, limited=[0] * 10, heat=[0] * 4 + [1] * 6)
+
+
+@fires("clock-throttled")
+def a_clock_falls_for_an_unknown_reason():
+    return clocked([1980] * 4 + [1500] * 6)
+
+
+@silent("clock-throttled")
+def a_clock_that_swings_by_a_little():
+    return clocked([1980, 1935] * 5, power=[698] * 10)
+
+
+@silent("clock-throttled")
+def a_clock_that_rests_while_nothing_runs():
+    return clocked([1980, 345] * 5, work=300)

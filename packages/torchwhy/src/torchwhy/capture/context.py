@@ -43,6 +43,7 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         modules: bool = False,
         cuda: bool | None = None,
         sync_events: bool = True,
+        power: bool = False,
         tensorboard: bool = False,
         activities: Iterable[Any] | None = None,
         on_trace_ready: Callable[[Any], Any] | None = None,
@@ -75,7 +76,7 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         self._path = Path(path)
         self._schedule = steps
         self._options = Options(
-            **given, cuda=cuda, sync_events=sync_events, tensorboard=tensorboard, activities=recorded
+            **given, cuda=cuda, sync_events=sync_events, tensorboard=tensorboard, activities=recorded, power=power
         )
         self._limits = Limits(seconds)
         self._ready = on_trace_ready

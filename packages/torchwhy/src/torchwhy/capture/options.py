@@ -68,6 +68,7 @@ class Options:
         sync_events: record when the CPU waits for the GPU, and streams for each other.
         tensorboard: also write what TensorBoard's profiler plugin reads.
         activities: what is recorded, of `ACTIVITIES`, in place of what `cuda` says; () leaves it to that.
+        power: also read clock, power and temperature of NVIDIA's GPUs every 20 ms.
         all_threads: record the operators of all threads, not only of the one that starts recording.
     """
 
@@ -81,6 +82,7 @@ class Options:
     tensorboard: bool = False
     activities: tuple[str, ...] = ()
     all_threads: bool = False
+    power: bool = False
 
     def __post_init__(self) -> None:
         """Check what contradicts itself.

@@ -16,6 +16,7 @@ from torchwhy.capture.finish import Run, finish
 from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
 from torchwhy.capture.open_calls import inside_pytorch
 from torchwhy.capture.options import ACTIVITIES, Options
+from torchwhy.capture.power_samples import PowerSampler, nvml, uuids
 from torchwhy.capture.python_calls import PythonCalls, most_steps, worth_recording
 from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
@@ -95,6 +96,7 @@ class Session:
         self.launched, self.eager_cuda = launched, not launched
         self.exported: list[Path] = []
         self.memory = StepMemory()
+        self._power: PowerSampler | None = None  # from the first recording of a GPU on
         self._unwatch: Callable[[], None] | None = None
         self._calls: PythonCalls | None = None  # while they are counted
         self._calls_a_step = 0  # where stacks are recorded for there are so few of them
@@ -242,6 +244,8 @@ class Session:
         self._counted_calls()
         self.stop()
         self.stopped = True
+        if self._power is not None:
+            self._power.end()
         if self._unwatch is not None:
             self._unwatch()
         windows, salvaged = self._windows()
@@ -301,7 +305,7 @@ class Session:
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
             clock.unrecorded() if clock else (), tuple(self.memory.read), tuple(self.notes), self.gave_up,
-            self.launched, own,
+            self.launched, own, self._power,
         )  # fmt: skip
 
     def _count_calls(self) -> None:
@@ -354,11 +358,21 @@ class Session:
                 self.beginning = self.recorder
         self.recorder = None
         self.activities = tuple(filter(self._can_record, ACTIVITIES))
+        if options.power and "cuda" in self.activities and self._power is None:
+            self._watch_power()
         if self.activities:
             self.recorder = Recorder(options, self.activities, schedule, self.folder.partial, passed, self.ready)
             self.recorder.start()
         elif schedule is not None or not self.launched:
             self.give_up(f"nothing was recorded: only {', '.join(options.activities)} was asked for and was not there")
+
+    def _watch_power(self) -> None:
+        library = nvml()
+        self._power = PowerSampler(library, uuids()) if library is not None else None
+        if self._power is None or not self._power.devices:
+            self.notes.append(
+                "--power recorded nothing: NVML, which comes with NVIDIA's driver, knows none of the GPUs"
+            )
 
     def _can_record(self, activity: str) -> bool:
         import torch

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import socket
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from torchwhy.capture.environment import describe
+from torchwhy.capture.power_samples import PowerSampler
 from torchwhy.capture.recorder import Window
 from torchwhy.capture.result import Capture
 from torchwhy.schema import SCHEMA
 
 __all__ = ["write_json", "write_run", "write_traces"]
+
+_HEAD: Final = 1 << 20  # bytes in which the list of events begins: before it are devices and versions
+_BASE: Final = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
+_EVENTS: Final = re.compile(rb'"traceEvents":\s*\[')
 
 GZIP_LEVEL = 4  # traces shrink 11 times at 4 and 12 times at 9, which takes five times as long
 
@@ -30,12 +36,14 @@ def write_traces(
     tensorboard: bool,
     unrecorded: Sequence[tuple[int, float]],
     memory: Sequence[tuple[int, int, int]],
+    power: PowerSampler | None = None,
 ) -> None:
     """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
 
     Values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds,
     `torchwhy_step_memory`, see `StepMemory`,
-    `torchwhy_processor_time`, see `ProcessorTime`, and `torchwhy_stack_samples`, see `StackSamples`.
+    `torchwhy_processor_time`, see `ProcessorTime`, and `torchwhy_stack_samples`, see `StackSamples`. What was read of
+    the GPUs meanwhile becomes events of phase "C".
 
     For TensorBoard the same bytes appear under the names its handler gives, `HOST_PID.NANOSECONDS.pt.trace.json.gz`.
     """
@@ -50,6 +58,8 @@ def write_traces(
                 "torchwhy_stack_samples": window.samples,
             }
             packed.write(msgspec.json.encode(noted)[:-1] + b",")
+            if power is not None:
+                packed.write(_with_counters(plain.read(_HEAD), window, power))
             shutil.copyfileobj(plain, packed, 1 << 20)
         window.trace.unlink()
         if tensorboard:
@@ -59,6 +69,20 @@ def write_traces(
             shutil.copyfile(target, logs / name)
     for dropped in folder.glob("window-*.json"):  # of everything, before steps were found
         dropped.unlink()
+
+
+def _with_counters(head: bytes, window: Window, power: PowerSampler) -> bytes:
+    """The beginning of a trace with the counters of its time as its first events; as it is where that cannot be."""
+    base, events = _BASE.search(head), _EVENTS.search(head)
+    if base is None or events is None:
+        return head
+    start = window.results.trace_start_ns()
+    end = start + int(window.spent.wall_us * 1000)
+    counters = b"".join(msgspec.json.encode(one) + b"," for one in power.events(start, end, int(base[1])))
+    after = head[events.end() :]
+    if after.lstrip()[:1] == b"]":
+        counters = counters[:-1]
+    return head[: events.end()] + counters + after
 
 
 def write_run(folder: Path, capture: Capture) -> None:

@@ -71,7 +71,10 @@ def options(
     rich_help_panel=RECORD, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
 def profile(
-    words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.", show_default=False),
+    ] = None,
     module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
     out: Annotated[
         Path | None,
@@ -104,6 +107,9 @@ def profile(
     activities: Annotated[
         str, typer.Option("--activities", metavar="LIST", help="Record only these of cpu,cuda,xpu; replaces --cuda.")
     ] = "",
+    power: Annotated[
+        bool, typer.Option("--power", help="Record clock, power and temperature of NVIDIA GPUs, every 20 ms.")
+    ] = False,
     sync_events: Annotated[bool, typer.Option(help="Record waits for the GPU and between its streams.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
     on_oom: Annotated[
@@ -112,6 +118,23 @@ def profile(
     compile_log: Annotated[
         bool, typer.Option("--compile-log", help="Also record why torch.compile breaks graphs and compiles again.")
     ] = False,
+    attach: Annotated[
+        str,
+        typer.Option("--attach", metavar="URL", help="Instead of a script: the address of a vLLM or SGLang server."),
+    ] = "",
+    requests: Annotated[
+        int | None, typer.Option("--requests", help="With --attach: send so many at once; else others' are watched.")
+    ] = None,
+    prompt_tokens: Annotated[
+        int, typer.Option("--prompt-tokens", help="With --requests: tokens of each prompt.")
+    ] = 512,
+    output_tokens: Annotated[int, typer.Option("--output-tokens", help="With --requests: tokens of each answer.")] = 32,
+    traces_dir: Annotated[
+        str, typer.Option("--traces-dir", metavar="DIR", help="With --attach: where the server writes its traces.")
+    ] = "",
+    pid: Annotated[
+        int | None, typer.Option("--pid", help="Instead of a script: a running Python process, for --seconds.")
+    ] = None,
     form: Form = "text",
 ) -> None:
     """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
@@ -121,14 +144,51 @@ def profile(
 
     stdout and the exit status are the program's; the report goes to stderr, and
     with trace, tables and findings to a folder.
+
+    torchwhy profile --attach http://localhost:8000 --requests 8
+
+    has a running vLLM or SGLang server record some steps, and reports them by
+    phase and batch size. A key of the server's is read from TORCHWHY_API_KEY.
+    --pid 1234 records a process of Python 3.14, or one that called
+    torchwhy.listen().
     """
+    if attach and pid is not None:
+        raise typer.BadParameter("--attach records a server and --pid a process: give one")
+    if attach or pid is not None:
+        from torchwhy.cli import attach as attaching
+    if pid is not None:
+        raise typer.Exit(
+            attaching.run_process(
+                pid,
+                words or [],
+                out,
+                seconds,
+                form,
+                shapes=shapes,
+                memory=memory,
+                stacks=bool(stacks),
+                flops=flops,
+                power=power,
+            )
+        )
+    if attach:
+        raise typer.Exit(
+            attaching.run(
+                attach, words or [], out, attaching.Asked(
+                    active, seconds, requests, prompt_tokens, output_tokens, warmup, shapes, bool(stacks), traces_dir
+                ), form,
+            )
+        )  # fmt: skip
+    for option, given in (("--requests", requests), ("--traces-dir", traces_dir)):
+        if given:
+            raise typer.BadParameter(f"{option} needs --attach URL")
     _need_torch("profile")
     from torchwhy.cli import profile as command
 
-    recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
+    recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, power=power)
     schedule = (wait, warmup, active, repeat)
     status = command.run(
-        words,
+        words or [],
         module,
         out,
         schedule,
@@ -270,6 +330,10 @@ def explain(
             "--capture", metavar="PATH", help="Name the kernels of replayed CUDA graphs by traces of their capture."
         ),
     ] = None,
+    price_per_kwh: Annotated[
+        float | None,
+        typer.Option("--price-per-kwh", help="Price of electricity: what steps cost, where the power was recorded."),
+    ] = None,
     compile_log: Annotated[
         str | None,
         typer.Option(
@@ -297,7 +361,7 @@ def explain(
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
     request = command.Request(
         tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, capture,
-        compile_log, tokens,
+        compile_log, tokens, price_per_kwh,
     )  # fmt: skip
     raise typer.Exit(command.run(traces, request))
 

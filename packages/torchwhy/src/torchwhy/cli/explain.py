@@ -59,12 +59,15 @@ class Request:
     capture: str | None = None
     compile_log: str | None = None
     tokens: int | None = None
+    price_per_kwh: float | None = None
 
 
 def run(traces: Sequence[str], request: Request) -> int:
     """Explain traces; return 0, 1 for findings as severe as --fail-on, 2 for misuse, 3 for what cannot be read."""
     if request.fail_on is not None and request.fail_on not in SEVERITIES:
         return complain(f"--fail-on must be one of {', '.join(SEVERITIES)}, got {request.fail_on!r}", 2)
+    if request.price_per_kwh is not None and not request.price_per_kwh >= 0:
+        return complain(f"--price-per-kwh must be >= 0, got {request.price_per_kwh:g}", 2)
     try:
         check_format(request.form)
         options = Options(_style(request), request.verbose, request.fail_on or "medium")
@@ -124,7 +127,7 @@ def _report(path: str, name: str, request: Request) -> TraceReport:
     loaded = read_trace(path, Trace, steps=request.steps, capture=request.capture, compile_log=request.compile_log)
     loaded.given_peaks = peaks_of(loaded, request.device)
     diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
-    return describe(loaded, diagnosis, name, thorough=request.verbose)
+    return describe(loaded, diagnosis, name, thorough=request.verbose, price_per_kwh=request.price_per_kwh)
 
 
 def _table(path: str, request: Request, choice: TableChoice) -> Document:

@@ -18,6 +18,7 @@ from torchwhy.trace.tables.arguments import arguments
 from torchwhy.trace.tables.collectives import collectives
 from torchwhy.trace.tables.compilation import compilation
 from torchwhy.trace.tables.copies import copies
+from torchwhy.trace.tables.counters import counters
 from torchwhy.trace.tables.critical_path import critical_path
 from torchwhy.trace.tables.event_table import event_table
 from torchwhy.trace.tables.idle import idle_table
@@ -29,6 +30,7 @@ from torchwhy.trace.tables.memory import memory
 from torchwhy.trace.tables.module_times import module_times
 from torchwhy.trace.tables.ops import ops
 from torchwhy.trace.tables.overlap import overlap
+from torchwhy.trace.tables.phases import phases
 from torchwhy.trace.tables.sql import RELATIONS, sql
 from torchwhy.trace.tables.stacks import stacks
 from torchwhy.trace.tables.step_times import step_times
@@ -51,6 +53,8 @@ class LoadedTrace(Trace):
     kernels = kernels
     kinds = kinds
     steps = step_times
+    phases = phases
+    counters = counters
     idle = idle_table
     launches = launches
     copies = copies

@@ -15,6 +15,7 @@ from torchwhy.trace.derived.launches import launch_queues
 from torchwhy.trace.derived.memory import memory_of
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.file.reread import read_arguments
+from torchwhy.trace.meaning.counters import counter_meaning, device_of_counters
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
 from torchwhy.trace.model.device import devices_of
 from torchwhy.trace.model.intervals import Intervals
@@ -178,7 +179,9 @@ def _recorded(trace: Trace) -> Iterator[Counter]:
         return
     curves: dict[tuple[str, str, str], tuple[list[int], list[float]]] = {}
     for row, arguments in zip(rows.tolist(), arguments_of_rows, strict=True):
-        process = events.lanes[int(events.lane[row])].process
+        lane = events.lanes[int(events.lane[row])]
+        device = device_of_counters(lane.pid)
+        process = lane.process or (f"GPU {device}" if device is not None else "")
         for series, value in arguments.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 continue
@@ -205,7 +208,8 @@ def _named_unit(label: str) -> tuple[str, str, int]:
     """A label without the unit in brackets at its end, the unit, and what a value is multiplied by; bytes are bytes."""
     named = _UNIT.match(label)
     if not named:
-        return label, "", 1
+        unit = counter_meaning(label.rpartition(", ")[2]).unit
+        return label, unit, 1
     text, unit = named[1], named[2].strip()
     factor = _BYTES.get(unit.lower(), 0)
     return (text, "B", factor) if factor else (text, unit, 1)

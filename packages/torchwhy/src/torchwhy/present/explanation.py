@@ -11,6 +11,7 @@ from torchwhy.analysis.names import Group, PartName, VerdictKind
 from torchwhy.analysis.recording import DeviceTimes, TraceFile, WindowTimes
 from torchwhy.analysis.verdict import Verdict
 from torchwhy.present import document as blocks
+from torchwhy.present.device_counters import activity_lines, counter_table, energy_lines
 from torchwhy.present.document import Bar, Bars, Caveat, Document, Facts, Findings, Look, Table, Text
 from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
 from torchwhy.present.hotspots import (
@@ -24,6 +25,7 @@ from torchwhy.present.hotspots import (
     critical_path_table,
     memory_lines,
     module_table,
+    phase_table,
 )
 from torchwhy.report.trace_report import TraceReport
 from torchwhy.wording import counted, duration, enumeration, percent
@@ -74,17 +76,21 @@ def explanation(report: TraceReport) -> Document:
             *(Caveat("Repaired", repair.sentence) for repair in trace.repairs),
             verdict_block(report.verdict),
             bars(report.breakdown, report.gpu),
+            *phase_table(report.phases),
             *by_kind(
                 report.kinds,
                 "always" if report.breakdown.share(PartName.COMPUTING) >= _MATTERS else "full",
                 with_shapes="record_shapes" in trace.recorded,
             ),
+            *activity_lines(report.activity),
+            *energy_lines(report.energy),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
             *(() if asks else lines),
             findings,
             *(lines if asks else ()),
             *_computing(report),
+            *counter_table(report.counters),
             *communication_table(report.communication, report.window.duration_us),
             *call_tree_table(report.call_tree or (), report.window.duration_us),
             *module_table(report.modules or (), report.labels),
@@ -109,6 +115,9 @@ def short_explanation(report: TraceReport) -> Document:
         (
             verdict_block(replace(report.verdict, caveats=())),
             bars(report.breakdown, report.gpu),
+            *phase_table(report.phases),
+            *activity_lines(report.activity),
+            *energy_lines(report.energy),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
             *(() if asks else lines),

@@ -13,6 +13,7 @@ from torchwhy.analysis.critical_path import PathPart
 from torchwhy.analysis.exchanges import ExchangeTimes
 from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
+from torchwhy.analysis.phase_times import PhaseTimes
 from torchwhy.present.document import Cell, Column, Facts, File, Name, Row, Table, Text, When, rows_of
 from torchwhy.trace.meaning.frames import line_of
 from torchwhy.wording import counted, duration, enumeration, percent, size_text
@@ -28,6 +29,7 @@ __all__ = [
     "critical_path_table",
     "memory_lines",
     "module_table",
+    "phase_table",
 ]
 
 _LABELS: Final = 3
@@ -40,6 +42,9 @@ _PART: Final = 0.01
 """A module with a smaller part of the longest one's time, on the host or the device, is left to `--table modules`."""
 
 _COMPILATIONS: Final = 30
+
+_PHASES: Final = 6
+_ALL_PHASES: Final = 30
 
 _KINDS: Final = 4
 _MINOR: Final = 0.01
@@ -259,6 +264,32 @@ def communication_table(rows: tuple[ExchangeTimes, ...], window_us: float) -> tu
     title = f"Communication ({duration(window_us)})"
     noun = ("kind", "kinds")
     return (Table(columns, rows_of(cells), title, noun=noun, when="full"),) if cells else ()
+
+
+def phase_table(rows: tuple[PhaseTimes, ...]) -> tuple[Table, ...]:
+    """Return the rounds of an inference server by phase and batch size; nothing for other programs."""
+    on_gpu = any(row.device_us for row in rows)
+    cells: list[tuple[Cell, ...]] = [
+        (
+            row.phase,
+            f"{row.requests:,}" if row.requests is not None else "",
+            f"{row.steps:,}",
+            *map(duration, (row.median_us, row.p90_us, *((row.device_us,) if on_gpu else ()))),
+            duration(row.us_per_token) if row.us_per_token is not None else "",
+            f"{row.tokens_per_s:,.0f}" if row.tokens_per_s is not None else "",
+        )
+        for row in rows[:_ALL_PHASES]
+    ]
+    columns = (
+        Column("phase"),
+        *_number(
+            "requests", "steps", "step", "90% within", *(("GPU busy",) if on_gpu else ()), "per token", "tokens/s"
+        ),
+    )
+    left = len(rows) - len(cells)
+    sentences = (f"{counted(left, 'more row')}: torchwhy explain --table phases has all of them.",) if left else ()
+    title = "Steps of the server by phase and batch size"
+    return (Table(columns, rows_of(cells, _PHASES), title, sentences, ("row", "rows")),) if cells else ()
 
 
 def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:

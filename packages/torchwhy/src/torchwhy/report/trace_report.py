@@ -12,6 +12,14 @@ from torchwhy.analysis.call_tree import TreeCall, call_tree
 from torchwhy.analysis.compiler_log import CompilerLog, compiler_log
 from torchwhy.analysis.costly_lines import CostlyLine, costly_lines
 from torchwhy.analysis.critical_path import PathPart, critical_parts
+from torchwhy.analysis.device_counters import (
+    CounterTimes,
+    EnergyUse,
+    MeasuredActivity,
+    activity,
+    counter_times,
+    energy,
+)
 from torchwhy.analysis.exchanges import ExchangeTimes, exchange_times
 from torchwhy.analysis.hotspots import (
     KindTimes,
@@ -24,6 +32,7 @@ from torchwhy.analysis.hotspots import (
     operator_times,
 )
 from torchwhy.analysis.memory_peak import MemoryPeak, memory_peaks
+from torchwhy.analysis.phase_times import PhaseTimes, phase_times
 from torchwhy.analysis.recording import (
     DeviceTimes,
     Launches,
@@ -139,6 +148,8 @@ class TraceReport(msgspec.Struct, frozen=True):
         ran: the rules that looked.
         modules, critical_path, call_tree: None unless they were asked for.
         compiler: what the compiler's log says; None without one.
+        phases: the rounds of an inference server; () for other programs.
+        counters, activity, energy: what the counters of the devices say; () where they were not recorded.
     """
 
     schema: int
@@ -162,9 +173,15 @@ class TraceReport(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
     call_tree: tuple[TreeCall, ...] | None = None
     compiler: CompilerLog | None = None
+    phases: tuple[PhaseTimes, ...] = ()
+    counters: tuple[CounterTimes, ...] = ()
+    activity: tuple[MeasuredActivity, ...] = ()
+    energy: tuple[EnergyUse, ...] = ()
 
 
-def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> TraceReport:
+def describe(
+    trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False, price_per_kwh: float | None = None
+) -> TraceReport:
     """Return everything there is to say of a trace.
 
     Args:
@@ -172,6 +189,10 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         diagnosis: what the rules found in it.
         name: what to call it; the file's name where empty.
         thorough: modules, the critical path and the tree of calls too, which take long in large traces.
+        price_per_kwh: of electricity, >= 0; None says nothing of money.
+
+    Raises:
+        ArgumentError: the price is negative.
     """
     launches, parts = launches_of(trace), breakdown(trace)
     slugs = frozenset(finding.slug for finding in diagnosis.findings)
@@ -197,6 +218,10 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         critical_parts(trace) if thorough else None,
         call_tree(trace) if thorough else None,
         compiler_log(trace),
+        phase_times(trace),
+        counter_times(trace),
+        activity(trace),
+        energy(trace, price_per_kwh),
     )
 
 

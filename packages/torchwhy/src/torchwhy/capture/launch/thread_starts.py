@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["before_threads_start"]
+__all__ = ["before_threads_start", "may_work"]
 
 
 _LIBRARIES: Final = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -20,7 +20,7 @@ def before_threads_start(act: Callable[[], None]) -> Callable[[], None]:
 
     @functools.wraps(original)
     def start(self: threading.Thread) -> None:
-        if _may_work(self) and threading.current_thread() is threading.main_thread():
+        if may_work(self) and threading.current_thread() is threading.main_thread():
             act()
         original(self)
 
@@ -33,7 +33,7 @@ def before_threads_start(act: Callable[[], None]) -> Callable[[], None]:
     return undo
 
 
-def _may_work(thread: threading.Thread) -> bool:
+def may_work(thread: threading.Thread) -> bool:
     """Whether a thread may run the program's code.
 
     Daemons of libraries are progress bars, log writers and feeders of queues, but for those of a pool of threads.

@@ -93,6 +93,8 @@ ARGUMENTS: Final[dict[str, str]] = {
     # Names of processes and threads (phase M)
     "name": "text",
     "labels": "text",
+    # Values of hardware counters (phase C), which have no name there
+    "": "float",
 }
 """The arguments kept by default, and as what: "int", "float", or "text" (a string, or an array's JSON)."""
 

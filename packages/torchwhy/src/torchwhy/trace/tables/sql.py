@@ -10,6 +10,7 @@ from torchwhy.errors import ArgumentError, TorchWhyError
 from torchwhy.trace.tables.collectives import collectives
 from torchwhy.trace.tables.compilation import compilation
 from torchwhy.trace.tables.copies import copies
+from torchwhy.trace.tables.counters import counters
 from torchwhy.trace.tables.critical_path import critical_path
 from torchwhy.trace.tables.event_table import event_table
 from torchwhy.trace.tables.idle import idle_table
@@ -21,6 +22,7 @@ from torchwhy.trace.tables.memory import memory
 from torchwhy.trace.tables.module_times import module_times
 from torchwhy.trace.tables.ops import ops
 from torchwhy.trace.tables.overlap import overlap
+from torchwhy.trace.tables.phases import phases
 from torchwhy.trace.tables.stacks import stacks
 from torchwhy.trace.tables.step_times import step_times
 from torchwhy.trace.tables.table import Table
@@ -43,6 +45,8 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
     "launches": launches,
     "memory": memory,
     "steps": step_times,
+    "phases": phases,
+    "counters": counters,
     "idle": idle_table,
     "compile": compilation,
     "overlap": overlap,

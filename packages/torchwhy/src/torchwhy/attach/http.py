@@ -1,0 +1,144 @@
+"""JSON over HTTP to one server, with the standard library."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from typing import Any, Final
+
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.wording import safe
+
+__all__ = ["Address", "RefusedError", "UnreachableError"]
+
+_LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
+_MOST_BYTES: Final = 64 << 20
+"""Of one answer: an OpenAPI document has about 1 MB."""
+
+
+class UnreachableError(TorchWhyError):
+    """No answer came: nothing listens, the connection broke or time ran out."""
+
+
+class RefusedError(TorchWhyError):
+    """The server answered with an error.
+
+    Attributes:
+        status: of HTTP, such as 404.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A key is sent to no other server than the one that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Follow nothing: the answer is an error."""
+
+
+class Address:
+    """Where a server listens.
+
+    Args:
+        url: "http://localhost:8000"; a path such as "/v1" at its end is left out.
+        key: sent as a bearer token where it is not empty.
+
+    Raises:
+        ArgumentError: that is no address of HTTP.
+    """
+
+    def __init__(self, url: str, key: str = "") -> None:
+        """Check the address; nothing is sent."""
+        parts = urllib.parse.urlsplit(url if "://" in url else f"http://{url}")
+        try:
+            port = parts.port
+        except ValueError as error:
+            raise ArgumentError(f"--attach must be an address such as http://localhost:8000, got {url!r}") from error
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ArgumentError(f"--attach must be an address such as http://localhost:8000, got {url!r}")
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        self.url = f"{parts.scheme}://{host}" + (f":{port}" if port else "")
+        self.is_local = parts.hostname in _LOCAL
+        self._key = key
+        proxies = [urllib.request.ProxyHandler({})] if self.is_local else []
+        self._opener = urllib.request.build_opener(_NoRedirect, *proxies)
+
+    def get(self, path: str, timeout_s: float = 10.0) -> Any:
+        """Return the JSON at a path, or the text that is there.
+
+        Raises:
+            UnreachableError, RefusedError: see there.
+        """
+        return _decoded(self._bytes("GET", path, None, timeout_s))
+
+    def post(self, path: str, body: Any = None, timeout_s: float = 60.0) -> Any:
+        """Send JSON, or nothing, to a path and return the answer.
+
+        Raises:
+            UnreachableError, RefusedError: see there.
+        """
+        return _decoded(self._bytes("POST", path, body, timeout_s))
+
+    def stream(self, path: str, body: Any, timeout_s: float = 600.0) -> Iterator[Any]:
+        """Send JSON and yield the objects of an answer in server-sent events, each when it comes.
+
+        Raises:
+            UnreachableError, RefusedError: see there.
+        """
+        try:
+            with self._opener.open(self._request("POST", path, body), timeout=timeout_s) as answer:
+                for line in answer:
+                    data = line.strip().removeprefix(b"data:").strip()
+                    if line.startswith(b"data:") and data != b"[DONE]":
+                        yield _decoded(data)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._trouble(path, error) from error
+
+    def _request(self, method: str, path: str, body: Any) -> urllib.request.Request:
+        data = json.dumps(body).encode() if body is not None else b"" if method == "POST" else None
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        return urllib.request.Request(self.url + path, data, headers, method=method)
+
+    def _bytes(self, method: str, path: str, body: Any, timeout_s: float) -> bytes:
+        try:
+            with self._opener.open(self._request(method, path, body), timeout=timeout_s) as answer:
+                data: bytes = answer.read(_MOST_BYTES)
+                return data
+        except (OSError, http.client.HTTPException) as error:
+            raise self._trouble(path, error) from error
+
+    def _trouble(self, path: str, error: Exception) -> TorchWhyError:
+        if isinstance(error, urllib.error.HTTPError):
+            with error:
+                said = _message(error.read(4096))
+            return RefusedError(f"{self.url}{path} answered {error.code}{said}", error.code)
+        reason = getattr(error, "reason", error)
+        return UnreachableError(f"{self.url}{path} did not answer: {reason or type(error).__name__}")
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return data.decode("utf-8", "replace")
+
+
+def _message(data: bytes) -> str:
+    """What an error says, in a few words."""
+    found = _decoded(data)
+    for name in ("error", "message", "detail"):
+        if isinstance(found, dict) and name in found:
+            found = found[name]
+    text = safe(" ".join(str(found).split()))[:200]
+    return f": {text}" if text else ""
