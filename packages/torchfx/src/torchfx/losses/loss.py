@@ -1,4 +1,4 @@
-"""What all losses have in common: the checks of both signals, and the filter before them."""
+"""Base class of all losses: checks both signals and filters them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Loss", "positive"]
 
 
 class Loss(nn.Module):
-    """A scalar that says how far an estimate is from a target.
+    """Base class of losses: a scalar distance between an estimate and a target.
 
     Args:
-        prefilter: a processor, or any module, that both signals go through first.
+        prefilter: a processor, or any module, that is applied to both signals first.
     """
 
     def __init__(self, prefilter: nn.Module | None = None) -> None:
@@ -34,8 +34,8 @@ class Loss(nn.Module):
             target: the same shape and type.
 
         Raises:
-            ArgumentError: shapes that differ.
-            ArgumentTypeError: types that differ, or are neither float32 nor float64.
+            ArgumentError: the shapes differ.
+            ArgumentTypeError: the types differ, or are neither float32 nor float64.
         """
         estimate, target = check_signal(estimate), check_signal(target)
         if estimate.shape != target.shape:
@@ -49,7 +49,7 @@ class Loss(nn.Module):
 
     @abstractmethod
     def distance(self, estimate: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of signals that have been checked and filtered."""
+        """Return the loss of checked and filtered signals."""
 
 
 def positive(name: str, value: float) -> float:
