@@ -39,7 +39,8 @@ class Reverb(DelayNetwork):
         >>> click = torch.zeros(2, 48_000)
         >>> click[:, 0] = 1
         >>> tail = Reverb(room_size=0.8, wet_level=1.0, dry_level=0.0, fs=48_000)(click)
-        >>> int(tail[0].nonzero()[0])  # the shortest comb's delay; the all-passes add no delay 1214
+        >>> int(tail[0].nonzero()[0])  # the shortest comb's delay; the all-passes add no delay
+        1214
     """
 
     room_size: Value = number(default=0.5, low=0.0, high=1.0, doc="length of the decay")
