@@ -48,8 +48,8 @@ Clock = Annotated[
     bool,
     typer.Option(
         "--clock",
-        help="Run in real time without a sound device: --input and --output are files; the default input is silence, and "
-        "what goes out is dropped.",
+        help="Run in real time without a device: --input and --output are files. Without them the input is silent and "
+        "the output is discarded.",
     ),
 ]
 Ceiling = Annotated[
@@ -105,8 +105,9 @@ def process(
 
     Parameters go by position or name, frequencies may carry Hz or kHz:
     torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB --rate 48kHz
-    Several inputs go into a folder; so does one if OUT ends in / or has no suffix.
-    A folder is an input, too; a .csv or .parquet file lists inputs in its column "path".
+    Several inputs go into a folder; so does one if OUT ends in / or has no
+    suffix. A folder is an input, too; a .csv or .parquet file lists inputs in its
+    column "path".
     """
     _keep_what_is_imported()
     from torchfx.cli import process as command
@@ -156,8 +157,9 @@ def features(
     torchfx features recordings/ mels/ --recursive --skip-existing --preset whisper
     torchfx features recordings/ mfcc/ -e hibutterworth:80 -e mfcc:n_mfcc=13,n_mels=40 --rate 16kHz --format npz
 
-    Each file holds an array (channels, bins, frames). Samples are converted to the rate that a
-    preset needs. Outputs are .npy, .npz, .safetensors or .parquet files.
+    Each file holds an array (channels, bins, frames). Samples are converted to
+    the rate that a preset needs. Outputs are .npy, .npz, .safetensors or .parquet
+    files.
     """
     _keep_what_is_imported()
     from torchfx.cli import process as command
@@ -244,7 +246,8 @@ def trim(
 ) -> None:
     """Copy a part of an audio file.
 
-    A TIME is in seconds, or has a unit: 250ms, 1:30, "480 samples". With a - in front it counts from the end:
+    A TIME is in seconds, or has a unit: 250ms, 1:30, "480 samples". With a - in
+    front it counts from the end:
     torchfx trim in.wav out.wav --start 0.5 --end -250ms
     """
     _start_at_once()
@@ -428,7 +431,8 @@ def live(
 ) -> None:
     """Run a chain between a sound device's input and output, with a level meter, latency and xruns.
 
-    Keys: up and down select a parameter, left and right change it, space toggles bypass, q quits.
+    Keys: up and down select a parameter, left and right change it, space toggles
+    bypass, q quits.
 
     torchfx live -e lobutterworth:2kHz -e compressor:-20 --block 64 --midi 7=cutoff
     torchfx live -e reverb --clock --input in.wav --output out.wav
