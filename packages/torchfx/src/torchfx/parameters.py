@@ -475,7 +475,7 @@ class Flag(Declaration):
         raise ArgumentTypeError(f"{self.name} must be True or False, got {value!r}")
 
     def parse(self, text: str) -> bool:
-        """Return what yes, no and their like mean."""
+        """Parse yes, no and other truth values."""
         found = WORDS.get(text.strip().lower())
         if found is None:
             raise ArgumentError(f"{self.name} must be true or false, got {text!r}")

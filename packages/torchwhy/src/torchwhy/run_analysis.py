@@ -137,7 +137,7 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
 def _diagnosed(path: Path, directory: Path, name: str) -> tuple[LoadedTrace, Diagnosis, TraceReport]:
     """A trace, what the rules find in it, and what there is to say of both."""
     settings = settings_from(find_pyproject(directory))
-    # A program may have made errors of what is none by default, in Python or in NumPy.
+    # A program may have turned warnings into errors, in Python or in NumPy.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         trace = load(path)

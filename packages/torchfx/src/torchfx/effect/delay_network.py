@@ -41,8 +41,9 @@ class DelayNetwork(Processor):
     """
 
     channels_apart: ClassVar[bool] = False
-    """Whether each channel goes through a network of its own, with one input and one output. Parameters broadcast with
-    channels then, too."""
+    """Whether each channel has a separate network, with one input and one output. Parameters then also broadcast with
+    channels.
+    """
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Declare that `whole` does not take every signal."""

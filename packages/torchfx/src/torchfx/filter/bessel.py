@@ -25,7 +25,7 @@ class Bessel(ClassicalFilter):
     """
 
     cutoff: Cutoff = frequencies(
-        doc="the frequency that norm speaks of, or the two edges of a band; a tensor (...), (..., 2) for a band, is "
+        doc="the frequency defined by norm, or the two edges of a band; a tensor (...), (..., 2) for a band, is "
         "learned",
         learnable=True,
     )

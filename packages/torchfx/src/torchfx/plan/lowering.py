@@ -112,7 +112,7 @@ def parts_of(module: nn.Module, called: bool = True) -> list[nn.Module]:
 
 
 def kind_of(module: nn.Module, called: bool = False) -> str | None:
-    """Return what kind of processor a module is, or None for a module that is none; see `torchfx.Processor`.
+    """Return the kind of a processor, or None for another module; see `torchfx.Processor`.
 
     Args:
         module: any module.

@@ -42,7 +42,7 @@ class FileReport:
         channels: number of channels.
         passes: number of passes over the signal; 1 if it fits into one block.
         not_finite_in: number of NaN and infinite samples in the source, and the frame of the first.
-        not_finite_out: the same of the result.
+        not_finite_out: likewise, in the result.
     """
 
     frames: int

@@ -39,7 +39,7 @@ class Check:
     Args:
         metric: its name. rule: the limit in words.
         evidence: what the number is made of, one line each, where the limit was not kept.
-        baseline: the file the limit is from, if it is none of the budgets.
+        baseline: the file of the limit, if it does not come from the budgets.
     """
 
     metric: str

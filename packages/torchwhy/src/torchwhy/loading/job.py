@@ -59,7 +59,7 @@ class LoadedJob(Job):
                 findings += found
                 if error:
                     self.failed[rule.code] = error
-        # What holds all ranks up goes before what one of them does meanwhile, where both cost about the same.
+        # If both cost about the same, findings that delay all ranks come before findings in one rank.
         of_job = {rule.code for rule in rules if rule.on == "job"}
         by_cost = sorted(by_weight(findings), key=lambda f: (turn(f), -_rounded(f.time_us), f.code not in of_job))
         return identified(by_cost)

@@ -23,7 +23,7 @@ def event_table(trace: Trace) -> Table:
     Returns:
         `row`; `kind`, `name`; `start_us` from the beginning of the trace; `duration_us`; `thread` (or stream);
         `process`; `parent`: the row of the innermost call around it, `launch`: of the call that put it on a device,
-        `correlation`: -1 where there is none; `step`: index of the step a host event begins in, or -1.
+        `correlation`: -1 if absent; `step`: index of the step in which a host event begins, or -1.
     """
     events = trace.events
     rows = np.flatnonzero(events.kind[: len(trace)] != Kind.OTHER).astype(np.int32)

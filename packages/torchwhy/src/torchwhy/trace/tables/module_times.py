@@ -22,7 +22,7 @@ def module_times(trace: Trace) -> Table:
     Returns:
         `path`: the modules around it and itself; `name`; `depth`; `line`: the program's own that calls it first;
         `calls`; `host_total_us` and `host_self_us`: with and without the modules it calls; `device_total_us` and
-        `device_self_us`: the same of the device work launched in it; `backward_host_us` and `backward_device_us`: of
+        `device_self_us`: likewise for the device work launched in it; `backward_host_us` and `backward_device_us`: of
         its operators' backward pass, and of the device work that launched.
     """
     found = trace.derived(modules)
