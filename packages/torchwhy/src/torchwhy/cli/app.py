@@ -38,6 +38,7 @@ Tokens = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show details that are omitted by default.")]
 Steps = Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")]
 OneTrace = Annotated[str, typer.Argument(metavar="TRACE", help="A trace, .json or .json.gz, or the folder of a run.")]
+Opens = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 _WRITTEN = typer.Option("--output", "-o", metavar="FILE", help="The file to write; compressed if it ends in .gz.")
 WrittenFile = Annotated[Path, _WRITTEN]
 
@@ -320,7 +321,7 @@ def report(
         typer.Option("--max-size", metavar="8MB", help="Maximum size of the page; the timeline is coarsened to fit."),
     ] = "8MB",
     steps: Steps = None,
-    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    show: Opens = False,
     ranks: Annotated[bool, typer.Option("--ranks", help="Also write a page for each rank.")] = False,
 ) -> None:
     """Write an HTML report: verdict, steps, findings, and a timeline with the events behind them.
@@ -401,7 +402,7 @@ def memory(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML page with the memory's curve.")
     ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    show: Opens = False,
 ) -> None:
     """Show what holds GPU memory at its peak, from a snapshot of PyTorch's allocator.
 
