@@ -28,7 +28,8 @@ def pages(application: typer.Typer) -> dict[str, str]:
             texts[f"{name}.md"] = f"# {command.name} {name}\n\n{_help(each, f'{command.name} {name}')}"
     names = "".join(f"{path.removesuffix('.md')}\n" for path in texts)
     texts["index.md"] = (
-        f"# The command {command.name}\n\n| command | description |\n|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{names}```\n"
+        f"# The command {command.name}\n\n| command | description |\n|---|---|\n{rows}\n"
+        f"```{{toctree}}\n:hidden:\n\n{names}```\n"
     )
     return texts
 

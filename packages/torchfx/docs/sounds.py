@@ -182,9 +182,7 @@ def section(entry: Entry) -> str:
     rows = [(each.label, file_of(each.wave, f"{entry.name} {each.label}")) for each in every]
     rows.insert(0, ("before", file_of(source(), "source")))
     image = picture(entry, source(), found or {"": [example]})
-    parts.append(
-        f'<img class="plot" src="../../sounds/{image}" alt="Plot of {entry.name} at several settings">\n\n'
-    )
+    parts.append(f'<img class="plot" src="../../sounds/{image}" alt="Plot of {entry.name} at several settings">\n\n')
     body = "\n".join(f"<tr><td>{html.escape(label)}</td><td>{player(name, label)}</td></tr>" for label, name in rows)
     parts.append(f'<table class="sounds docutils"><tbody>\n{body}\n</tbody></table>\n\n')
     return "".join(parts)
