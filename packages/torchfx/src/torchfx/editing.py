@@ -235,7 +235,7 @@ def split(
             wide = position("keep", keep, reader.frames, reader.fs)
             spans = intervals.widened(intervals.loud(blocks, threshold, shortest), wide, reader.frames)
             if not spans:
-                raise ArgumentError(f"silence_db must leave something of {source}, which is silent at {silence_db} dB")
+                raise ArgumentError(f"silence_db must be lower: all of {source} is silent at {silence_db} dB")
         name = Path(source)
         digits = len(str(len(spans)))
         paths = [Path(folder) / f"{name.stem}-{i:0{digits}}{suffix or name.suffix}" for i in range(1, len(spans) + 1)]

@@ -438,7 +438,7 @@ def _windows(powers: Tensor, count: int, hop: int = 1) -> Tensor:
         steps = powers.shape[-1]
         heard = f"{number_text(steps / STEPS)} s" if steps else f"less than {number_text(1 / STEPS)} s"
         least = number_text(count / STEPS)
-        raise ArgumentError(f"the signal must last at least {least} s to be measured so, got {heard}")
+        raise ArgumentError(f"the signal must last at least {least} s for this measurement, got {heard}")
     return avg_pool1d(powers.reshape(-1, 1, powers.shape[-1]), count, hop).reshape(*powers.shape[:-1], -1)
 
 

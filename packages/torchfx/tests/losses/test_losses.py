@@ -96,9 +96,9 @@ def test_values_are_auralosss():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ArgumentError, match="must have one shape"):
+    with pytest.raises(ArgumentError, match="must have the same shape"):
         losses.ESRLoss()(ESTIMATE, TARGET[..., 1:])
-    with pytest.raises(ArgumentTypeError, match="must have one type"):
+    with pytest.raises(ArgumentTypeError, match="must have the same type"):
         losses.ESRLoss()(ESTIMATE, TARGET.float())
     with pytest.raises(ArgumentError, match="w_log must be >= 0"):
         losses.STFTLoss(w_log=-1)

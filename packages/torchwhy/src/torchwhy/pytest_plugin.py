@@ -109,7 +109,7 @@ class ProfileGate:
         wanted = {**(given or {}), **more}
         allowed = parse_budgets(wanted) if wanted else budgets_from(path) if path else ()
         if not allowed:
-            raise ArgumentError("profile_gate needs a budget, as syncs__eq=0; pyproject.toml has none to fall back on")
+            raise ArgumentError("profile_gate needs a budget, such as syncs__eq=0; pyproject.toml has no budgets")
         return allowed
 
     @staticmethod

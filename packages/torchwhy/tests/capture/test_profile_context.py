@@ -305,7 +305,7 @@ def test_the_spelling_of_torch_profiler_is_taken(tmp_path):
 def test_what_torch_profiler_calls_otherwise_is_named(tmp_path):
     with pytest.raises(ArgumentTypeError, match="no argument 'use_cuda'; of torch"):
         profile(tmp_path, use_cuda=True)
-    with pytest.raises(ArgumentError, match="leave out wait, warmup, active and repeat"):
+    with pytest.raises(ArgumentError, match="omit wait, warmup, active and repeat"):
         profile(tmp_path, wait=1, schedule=torch.profiler.schedule(wait=1, warmup=1, active=2))
     with pytest.raises(TorchWhyError, match="the block has not ended"):
         profile(tmp_path).key_averages()

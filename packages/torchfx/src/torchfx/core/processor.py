@@ -143,7 +143,7 @@ class Processor(Responses, Declared):
         written = [method for method in KINDS if method in own]
         if "forward" in written and len(written) > 1:
             raise ArgumentTypeError(
-                f"{cls.__name__} defines forward beside {written[0]}: write one, the other follows from it"
+                f"{cls.__name__} defines both forward and {written[0]}: define only one, the other is derived"
             )
         if "forward" in written:
             cls.kind = "whole"
@@ -661,7 +661,7 @@ class _SharedRate:
     def __set__(self, container: Processor, fs: float | None) -> None:
         parts = self._parts(container)
         if not parts:
-            raise ArgumentError(f"{type(container).__name__} holds nothing that depends on a sample rate, got fs={fs}")
+            raise ArgumentError(f"{type(container).__name__} has no part that depends on a sample rate, got fs={fs}")
         assign(parts, "fs", fs, shared=True)
 
     def _parts(self, container: Processor) -> list[Processor]:

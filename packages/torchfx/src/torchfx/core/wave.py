@@ -464,8 +464,8 @@ def _as_samples(ys: ArrayLike) -> Tensor:
     channels, time = ys.shape
     if channels > MOST_CHANNELS and channels > 8 * time:
         raise ArgumentError(
-            f"ys must have the shape (channels, time), got {channels} channels of {time} samples: frames come first "
-            f"there, as in what soundfile.read returns; pass ys.T"
+            f"ys must have the shape (channels, time), got {channels} channels of {time} samples: the frames come "
+            f"first, as in the result of soundfile.read; pass ys.T"
         )
     return ys
 

@@ -40,9 +40,11 @@ class Loss(nn.Module):
         estimate, target = check_signal(estimate), check_signal(target)
         if estimate.shape != target.shape:
             shapes = f"{tuple(estimate.shape)} and {tuple(target.shape)}"
-            raise ArgumentError(f"estimate and target must have one shape, got {shapes}")
+            raise ArgumentError(f"estimate and target must have the same shape, got {shapes}")
         if estimate.dtype != target.dtype:
-            raise ArgumentTypeError(f"estimate and target must have one type, got {estimate.dtype} and {target.dtype}")
+            raise ArgumentTypeError(
+                f"estimate and target must have the same type, got {estimate.dtype} and {target.dtype}"
+            )
         if self.prefilter is not None:
             estimate, target = self.prefilter(estimate), self.prefilter(target)
         return self.distance(estimate, target)

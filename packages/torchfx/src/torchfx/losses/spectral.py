@@ -271,7 +271,7 @@ class MultiResolutionSTFTLoss(Loss):
         super().__init__(options.pop("prefilter", None))
         if not len(n_ffts) == len(hop_lengths) == len(win_lengths) > 0:
             counts = f"{len(n_ffts)}, {len(hop_lengths)}, {len(win_lengths)}"
-            raise ArgumentError(f"n_ffts, hop_lengths and win_lengths must hold as many numbers, got {counts}")
+            raise ArgumentError(f"n_ffts, hop_lengths and win_lengths must have equal lengths, got {counts}")
         resolutions = zip(n_ffts, hop_lengths, win_lengths, strict=True)
         self.losses = nn.ModuleList(STFTLoss(*resolution, **options) for resolution in resolutions)
 

@@ -193,7 +193,7 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
             if not plan.keeps_rate:
                 raise ArgumentError(
                     f"the branches of a sum must keep the sample rate, got one that ends at {plan.output_rate:g} Hz "
-                    f"for {rate or 0:g} Hz; resample before or behind the sum"
+                    f"for {rate or 0:g} Hz; resample before or after the sum"
                 )
         return ParallelStep(plans)
     if kind in {"lti", "causal", "measured"}:

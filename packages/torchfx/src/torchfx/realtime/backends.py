@@ -322,7 +322,9 @@ class SoundDevice(Backend):
             index = wanted
         if index not in able:
             called = "the default" if wanted is None else repr(wanted)
-            raise DeviceError(f"no {kind} device {called} with {channels} channels; those that have as many: {shown}")
+            raise DeviceError(
+                f"no {kind} device {called} with {channels} channels; devices with enough channels: {shown}"
+            )
         return _Parameters(index, channels, FLOAT32, getattr(every[index], f"low_{kind}_latency"), None)
 
     def _check(self, status: int, what: str) -> None:

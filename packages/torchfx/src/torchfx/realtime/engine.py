@@ -197,7 +197,7 @@ def _program(plan: Plan, shape: tuple[int, ...], state: Sequence[Tensor], works:
     program = Program(shape, torch.float32, works)
     target = program.attempt(plan.emit, 0, state)
     if target is None:
-        raise StreamError("a chain whose steps are all native has to stay so, start again with this one")
+        raise StreamError("a fully native chain must stay native; restart to run this chain")
     program.finish(program.gain(target, 1.0) if target == 0 else target)
     return program
 

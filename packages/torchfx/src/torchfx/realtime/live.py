@@ -292,12 +292,10 @@ class RealtimeProcessor:
         delay = self.latency_samples - self._followed.latency
         native = LiveProgram.supports(plan, self.config.channels)
         if self.is_native and not native:
-            raise StreamError(
-                "switch needs a chain that is wholly native, as the one that runs: start again for this one"
-            )
+            raise StreamError("switch needs a fully native chain, like the running chain; restart to run this chain")
         if plan.latency + delay != self.latency_samples:
             raise StreamError(
-                f"switch needs a chain with the latency of the one that runs, {self._followed.latency} samples, "
+                f"switch needs a chain with the latency of the running chain, {self._followed.latency} samples, "
                 f"got {plan.latency}: start again with this one"
             )
         self._chain[0] = chain
@@ -474,7 +472,7 @@ class RealtimeProcessor:
         if plan is self._followed:
             return plan
         if self.is_native and not LiveProgram.supports(plan, self.config.channels):
-            raise StreamError("a chain whose steps are all native has to stay so, start again with this one")
+            raise StreamError("a fully native chain must stay native; restart to run this chain")
         if plan.latency != self._followed.latency:
             raise StreamError(
                 f"the latency has to stay {self._followed.latency} samples, start again with {plan.latency}"
@@ -589,7 +587,7 @@ class RealtimeProcessor:
                     put(torch.from_numpy(y.copy()))
                     written += y.shape[1]
             if aligned and self._error is not None:
-                raise StreamError("the source failed: what came of it is no whole result")
+                raise StreamError("the source failed: the result is incomplete")
         self._drained.set()
 
     def _plan(self) -> Plan:
@@ -600,11 +598,11 @@ class RealtimeProcessor:
             raise StreamError(plan.refusal)
         shape = (self.config.channels,)
         if plan.gives == "features":
-            raise StreamError("a live chain must give samples, and this one ends in features: torchfx.Stream runs it")
+            raise StreamError("a live chain must return samples, but this chain ends in features; use torchfx.Stream")
         if any(isinstance(step, FeatureStep) for step in plan.steps):
-            raise StreamError("a live chain must give a sample for each, and features give theirs in frames")
+            raise StreamError("a live chain must return one sample per input sample, but features return frames")
         if not plan.keeps_rate:
-            raise StreamError("a live chain cannot change the sample rate: the device has one")
+            raise StreamError("a live chain cannot change the sample rate of the device")
         if tuple(plan.leading(shape)) != shape:
             raise StreamError(f"a live chain must keep the channels, {shape[0]}, got {tuple(plan.leading(shape))}")
         return plan

@@ -100,7 +100,7 @@ def zeros(plan: Plan) -> Tensor:
     found = [torch.zeros(0, dtype=torch.complex128, device=_device(plan))]
     for step in map(_linear, plan.steps):
         if isinstance(step, ParallelStep):
-            raise ArgumentTypeError("zeros are found for filters one after the other, got a sum of branches")
+            raise ArgumentTypeError("zeros are computed only for filters in series, got a sum of branches")
         found = [_with_bands(each, step) for each in found]
         if step.system.sos is not None:
             found.append(_roots(step.system.sos[..., :3]))

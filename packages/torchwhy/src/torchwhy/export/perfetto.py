@@ -51,7 +51,7 @@ def write_perfetto(source: str, output: Path) -> Export:
     columns = scan(source)
     path = origin.unchanged()
     if output.exists() and output.samefile(path):
-        raise ArgumentError(f"output must be another file than the trace, got {os.fspath(output)!r}")
+        raise ArgumentError(f"output must differ from the trace's file, got {os.fspath(output)!r}")
     trace = Trace(origin.name, columns, origin)
     impossible = (trace.events.kind == Kind.OTHER) & (kinds_of(columns) != Kind.OTHER)
     rows = _Rows(trace, columns, ~impossible)
