@@ -78,8 +78,8 @@ class Convolution(Filter):
             return self._given().double()
         if rate is None:
             raise SampleRateError(
-                f"the sample rate of the signal is unknown, and {self.ir} must be resampled to it: pipe a Wave into the "
-                f"module, or call it inside `with torchfx.sample_rate(fs):`"
+                f"the sample rate of the signal is unknown, and {self.ir} must be resampled to it: pipe a Wave into "
+                f"the module, or call it inside `with torchfx.sample_rate(fs):`"
             )
         return _read(self.ir, Path(self.ir).stat().st_mtime_ns, rate)
 
