@@ -32,8 +32,8 @@ class Compand(Processor):
     In contrast, `Compressor` and `Expander` smooth the gain in dB.
 
     Source: the manual of SoX's effect `compand`, which FFmpeg has too. Both add the point (0, 0), and use a different
-        parabola for the bends. Their "0.3,1 6:-70,-60,-20 -5 -90 0.2" corresponds to `Compand([[-70, -70], [-60, -20],
-        [0, 0]], 300, 1000, 6, -5, -90, 200)`.
+    parabola for the bends. Their "0.3,1 6:-70,-60,-20 -5 -90 0.2" corresponds to `Compand([[-70, -70], [-60, -20], [0,
+    0]], 300, 1000, 6, -5, -90, 200)`.
 
     Examples:
         >>> import torch

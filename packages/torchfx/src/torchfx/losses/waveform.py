@@ -19,7 +19,7 @@ class ESRLoss(Loss):
     signals.
 
     Source: A. Wright, V. Välimäki, Perceptual Loss Function for Neural Modelling of Audio Systems, ICASSP 2020. The
-        paper applies a pre-emphasis filter first: `ESRLoss(torchfx.filter.Preemphasis(0.95))`.
+    paper applies a pre-emphasis filter first: `ESRLoss(torchfx.filter.Preemphasis(0.95))`.
 
     Args:
         prefilter: a processor that is applied to both signals first.

@@ -110,7 +110,7 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
     """No work of a device was recorded, and nothing shows that one worked.
 
     Sees: no work, call, operator, collective or memory of a device. If the file's list of devices is empty, the program
-        ran on the processor.
+    ran on the processor.
 
     Costs: nothing by itself. It says which rules have nothing to look at.
 
