@@ -1,4 +1,4 @@
-"""The events of a trace as one table, for those who want to dig: `trace.to_table()`, `.to_pandas()`, `.to_arrow()`."""
+"""All events of a trace as one table: `trace.to_table()`, `.to_pandas()`, `.to_arrow()`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["event_table"]
 
 
 def event_table(trace: Trace) -> Table:
-    """Every event that takes part in anything, in file order.
+    """Return all valid events, in file order.
 
     Returns:
         `row`; `kind`, `name`; `start_us` from the beginning of the trace; `duration_us`; `thread` (or stream);

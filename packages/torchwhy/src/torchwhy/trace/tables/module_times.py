@@ -17,7 +17,7 @@ __all__ = ["module_times"]
 
 
 def module_times(trace: Trace) -> Table:
-    """Time per `nn.Module` in order of the first call; per annotation where no Python frames were recorded.
+    """Return the time per `nn.Module`, in order of the first call; per annotation if no Python frames were recorded.
 
     Returns:
         `path`: the modules around it and itself; `name`; `depth`; `line`: the program's own that calls it first;

@@ -21,7 +21,7 @@ __all__ = ["ops"]
 
 
 def ops(trace: Trace, *, by_shape: bool = False, by_stack: int = 0) -> Table:
-    """Operators by name, those that cost the host most by themselves first: `key_averages()` of a trace.
+    """Return operators by name, sorted by own host time, like `key_averages()`.
 
     Args:
         by_shape: one row per name and shapes of the inputs (`input_dims`; recorded with record_shapes=True).
