@@ -14,15 +14,22 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 HABITS = {
-    r"in the place of": (0, "instead of"),
-    r"as far as": (2, "where, if"),
+    r"in the place of|takes? the place of": (0, "instead of, replaces"),
+    r"as far as": (0, "where, if"),
     r"\banew\b": (0, "again"),
-    r"of its own": (22, "its own, separate"),
-    r"\btold\b": (9, "reported, shown"),
-    r"\btells\b": (5, "says, shows, returns"),
+    r"of its own|of one's own": (0, "its own, separate"),
+    r"\btold\b": (0, "reported, shown"),
+    r"\btells\b": (0, "says, shows, returns"),
     r"goes on": (0, "continues"),
-    r"\b(is|are) none\b": (53, "there is no ..., has no ..."),
+    r"\b(is|are) none\b": (0, "there is no ..., has no ..."),
     r"is no error": (0, "is allowed"),
+    r"in one go": (0, "in one call, in one pass"),
+    r"as it stands": (0, "unchanged"),
+    r"\bare what\b": (1, "name the subject first"),
+    r"\bgo(es)? before\b": (0, "overrides, takes precedence, precedes"),
+    r"\bthe same of\b": (1, "likewise for, or repeat the noun"),
+    r"\btheir like\b": (2, "etc., similar operators"),
+    r"\bspeaks? of\b": (0, "describes, refers to"),
 }
 """For each habit: in how many lines it stands, and what to write instead."""
 

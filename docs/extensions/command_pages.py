@@ -28,7 +28,8 @@ def pages(application: typer.Typer) -> dict[str, str]:
             texts[f"{name}.md"] = f"# {command.name} {name}\n\n{_help(each, f'{command.name} {name}')}"
     names = "".join(f"{path.removesuffix('.md')}\n" for path in texts)
     texts["index.md"] = (
-        f"# The command {command.name}\n\n| command | |\n|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{names}```\n"
+        f"# The command {command.name}\n\n| command | description |\n|---|---|\n{rows}\n"
+        f"```{{toctree}}\n:hidden:\n\n{names}```\n"
     )
     return texts
 
@@ -60,7 +61,7 @@ def _prose(text: str) -> str:
 
 def _table(title: str, rows: Any) -> str:
     body = "".join(f"| `{_cell(name)}` | {_cell(_escaped(text))} |\n" for name, text in rows)
-    return f"| {title} | |\n|---|---|\n{body}\n"
+    return f"| {title} | description |\n|---|---|\n{body}\n"
 
 
 def _cell(text: str) -> str:

@@ -73,7 +73,7 @@ def index(module: str, found: ModuleType, places: dict[str, str]) -> str:
     """
     rows = "".join(f"| [{name}]({place}) | {summary(getattr(found, name))} |\n" for name, place in places.items())
     head = f"# {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n   :no-members:\n```\n\n"
-    return head + (f"| name | |\n|---|---|\n{rows}" if rows else "")
+    return head + (f"| name | description |\n|---|---|\n{rows}" if rows else "")
 
 
 def _write_all(app: Sphinx) -> None:

@@ -185,7 +185,7 @@ def main() -> int:
     )
     print(f"changes: {made}; {stats.changes} crossfades; raised: {len(changes.errors)} {changes.errors[:3]}")
     print(f"threads that ended: {', '.join(dead) or 'none'}; seconds with each problem: {dict(problems)}")
-    print(f"seconds in which a tenth of the blocks was late or lost, and nothing told it: {untold}")
+    print(f"seconds in which a tenth of the blocks was late or lost without a report: {untold}")
     print(f"blocks above the ceiling: {target.bad}; mutes {stats.mutes}, failures {stats.failures}")
     print(
         f"last values: {apart:.1e} from a new chain's output" if undisturbed else "last values: disturbed, not compared"

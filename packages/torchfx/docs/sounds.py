@@ -135,7 +135,7 @@ def picture(entry: Entry, before: fx.Wave, heard_with: dict[str, list[Setting]])
     from matplotlib.figure import Figure
 
     path = FOLDER / f"{entry.name}.png"
-    figure = Figure(figsize=(7, 2.8), layout="constrained")
+    figure = Figure(figsize=(8, 2.8), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     drawn = max(heard_with.values(), key=_spread)
@@ -152,7 +152,7 @@ def picture(entry: Entry, before: fx.Wave, heard_with: dict[str, list[Setting]])
         xlabel="Hz" if kind == "response" else "s", ylabel="dB" if kind == "response" else "dBFS, per 10 ms",
         title=f"{entry.name}: {'response' if kind == 'response' else 'level over time'}",
     )  # fmt: skip
-    axes.legend(loc="best", fontsize=8)
+    figure.legend(loc="outside right upper", fontsize=8)
     axes.grid(alpha=0.3)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
@@ -178,14 +178,12 @@ def section(entry: Entry) -> str:
     if wave is None:
         return "".join(parts)
     found = {name: made for name, values in settings(entry).items() if (made := tried(entry, values))}
-    example = Setting("as above", module, wave)
+    example = Setting("the example", module, wave)
     every = [example, *(setting for made in found.values() for setting in made)]
     rows = [(each.label, file_of(each.wave, f"{entry.name} {each.label}")) for each in every]
     rows.insert(0, ("before", file_of(source(), "source")))
     image = picture(entry, source(), found or {"": [example]})
-    parts.append(
-        f'<img class="plot" src="../../sounds/{image}" alt="A picture of {entry.name} at several settings">\n\n'
-    )
+    parts.append(f'<img class="plot" src="../../sounds/{image}" alt="Plot of {entry.name} at several settings">\n\n')
     body = "\n".join(f"<tr><td>{html.escape(label)}</td><td>{player(name, label)}</td></tr>" for label, name in rows)
     parts.append(f'<table class="sounds docutils"><tbody>\n{body}\n</tbody></table>\n\n')
     return "".join(parts)
@@ -263,7 +261,7 @@ def gallery() -> str:
     for module in dict.fromkeys(entry.module for entry in available().values()):
         members = sorted((each for each in available().values() if each.module == module), key=lambda each: each.name)
         rows = "".join(f"| [{each.name}](reference/{module}/{each.name}.md) | {each.summary} |\n" for each in members)
-        parts.append(f"## {module.rpartition('.')[2].capitalize()}s\n\n| name | |\n|---|---|\n{rows}\n")
+        parts.append(f"## {module.rpartition('.')[2].capitalize()}s\n\n| name | description |\n|---|---|\n{rows}\n")
     return "".join(parts)
 
 

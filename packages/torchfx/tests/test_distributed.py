@@ -587,7 +587,7 @@ def test_a_file_has_arrived_when_it_stands_still(tmp_path):
     assert [arrivals.look(), [source.name for source in arrivals.look()]] == [[], ["a.wav"]]
     path.unlink()
     assert arrivals.look() == []
-    with pytest.raises(ArgumentError, match="folder must be one that exists"):
+    with pytest.raises(ArgumentError, match="folder must exist"):
         Arrivals(str(tmp_path / "none"))
 
 

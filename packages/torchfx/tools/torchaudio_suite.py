@@ -79,7 +79,7 @@ class Outcomes:
 
 
 def left_out(reason: str) -> Callable[..., Any]:
-    """Return what takes the place of a name that doesn't apply: a test that calls it is skipped."""
+    """Return a replacement of a name that does not apply: a test that calls it is skipped."""
 
     def skip(*arguments: Any, **options: Any) -> None:
         if "PYTEST_CURRENT_TEST" in os.environ:  # parameters of tests are made before

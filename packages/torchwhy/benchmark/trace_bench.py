@@ -100,7 +100,7 @@ NEEDS = {"orjson": "orjson", "msgspec": "msgspec", "HTA": "hta", "TraceLens": "T
 RUN = """
 import json, os, sys, time
 def peak_bytes():
-    try:  # on Linux ru_maxrss would include the parent's, from before this process was one of its own
+    try:  # on Linux ru_maxrss would include the parent's, from before this process ran its own program
         return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
     except OSError:
         import resource

@@ -31,7 +31,7 @@ def page(rule: Rule) -> str:
         values = "".join(f"{name} = {value}\n" for name, value in rule.thresholds.items())
         parts.append(f"## Thresholds\n\n```toml\n[tool.torchwhy.rules.{rule.slug}]\n{values}```\n\n")
     if rule.source:
-        parts.append(f"## Source\n\n{_escaped(rule.source)}\n")
+        parts.append(f"## Source\n\n{_code(rule.source)}\n")
     return "".join(parts)
 
 

@@ -52,7 +52,7 @@ def test_jobs_without_ranks_do_not_compare(tmp_path):
         for file in ("one.json", "two.json"):
             loop(STEADY).write(tmp_path / name / file)
         jobs.append(torchwhy.load_job(tmp_path / name))
-    with pytest.raises(ArgumentError, match="must tell their ranks to be compared; name one trace of it"):
+    with pytest.raises(ArgumentError, match="must contain their ranks to be compared; name one trace of it"):
         torchwhy.diff(*jobs)
 
 

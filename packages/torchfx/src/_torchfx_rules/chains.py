@@ -68,7 +68,7 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
 
     Sees: eight or more calls of one operator in a row in a step, with a median below 300 microseconds, and the time
     between them; with a GPU only while it has no work. Where shapes were recorded, coefficients must be of one shape;
-    whether it is one filter on many signals or many filters on one can't be told.
+    one filter on many signals and many filters on one signal cannot be distinguished.
 
     Costs: 10 to 50 microseconds of Python and dispatch per call, as much as filtering a second of audio takes; on a GPU
     kernels too small to fill it.

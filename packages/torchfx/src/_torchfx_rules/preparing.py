@@ -86,7 +86,7 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Fix: read ahead in worker processes (a DataLoader with num_workers), or decode once and keep arrays.
 
-    Known problems: readers without a known frame or operator name, such as a library of one's own, aren't seen.
+    Known problems: readers without a known frame or operator name, such as an in-house library, are not detected.
     """
     rows = _on_main(trace, DECODE_AUDIO, READ_AUDIO_FRAME)
     rows = rows[trace.in_steps(rows)]

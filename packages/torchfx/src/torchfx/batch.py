@@ -1,4 +1,4 @@
-"""Many signals of different lengths through one module, side by side."""
+"""Process many signals of different lengths in parallel."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ FEW = 4
 
 
 def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
-    """Run signals through a module, as many at a time as PyTorch uses threads (`torch.set_num_threads`).
+    """Process signals with a module in parallel, on as many threads as PyTorch uses (`torch.set_num_threads`).
 
-    Each is processed by itself, by one thread: the results are those of a loop, of any module and for any lengths. What
-    a module draws from PyTorch's own generator is drawn in any order. Many short signals take less time than in a loop;
-    recursive filters alone take one native call for all of them.
+    One thread processes each signal, so the results equal those of a loop, for any module and any lengths. Random
+    numbers from PyTorch's default generator are drawn in arbitrary order. Many short signals take less time than in a
+    loop; a chain of only recursive filters makes one native call for all signals.
 
-    On a GPU, signals with the same number of channels run as one batch, the shorter ones with silence behind them, if
-    the module is a chain of filters and effects that need no whole signal, have no latency and keep the sample rate.
+    On a GPU, signals with the same number of channels run as one batch, padded with silence, if the module is a chain
+    of filters and effects that do not need the whole signal, have no latency and keep the sample rate.
 
     Args:
-        waves: waves of one sample rate, or tensors (..., time), which are taken at the rate of `torchfx.sample_rate`.
+        waves: waves of one sample rate, or tensors (..., time) at the rate of `torchfx.sample_rate`.
         effect: a filter, an effect, a chain.
 
     Returns:
-        What `wave | effect` gives for each wave, with its metadata; what `effect(x)` gives for each tensor.
+        `wave | effect` for each wave, with its metadata; `effect(x)` for each tensor.
 
     Raises:
-        SampleRateError: waves of different rates.
-        ArgumentTypeError: signals that are waves mixed with tensors, or an argument that is no module.
+        SampleRateError: the waves have different rates.
+        ArgumentTypeError: waves and tensors are mixed, or an argument is not a module.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -81,7 +81,7 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
     rest = iter(range(len(given)))
 
     def run(count: int) -> None:
-        """Process the next signals that no other thread has taken, at most `count`."""
+        """Process the next signals, at most `count`, that no other thread has taken."""
         for _, i in zip(range(count), rest, strict=False):
             wave = given[i]
             results[i] = wave | effect if isinstance(wave, Wave) else effect(wave)

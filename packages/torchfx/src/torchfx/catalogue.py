@@ -73,7 +73,7 @@ def features() -> dict[str, Entry]:
 
     Examples:
         >>> features()["melspectrogram"].summary
-        'Bands of the power spectra of a signal, evenly spaced in mel.'
+        'Mel spectrogram: mel bands of the power spectra of a signal.'
     """
     return {entry.name.lower(): entry for entry in _entries(FEATURES)}
 

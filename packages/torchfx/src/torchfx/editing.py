@@ -1,7 +1,7 @@
-"""Audio files cut, joined and mixed, in constant memory; PyTorch is loaded only where rates differ.
+"""Cut, join and mix audio files in constant memory; PyTorch is loaded only if rates differ.
 
-Samples are copied as they are: integers come back bit for bit where the output has at least as many bits. Tags and
-chapters are kept where the format has a place for them, and every output appears whole or not at all.
+Samples are copied exactly: integers are bit-identical if the output has at least as many bits. Tags and chapters are
+kept if the format supports them, and every output appears only when complete.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def trim(source: FILE, target: FILE, start: Time = 0.0, end: Time | None = None)
     Args:
         source: the file to read.
         target: the file to write, which may be the source; its suffix decides the format.
-        start, end: where the part begins and ends: seconds, or a text such as "250ms", "1:30" or "480 samples". Without
-            an end, and where it lies behind the file's, the part reaches to the file's end. A text that begins with "-"
-            counts from the end.
+        start, end: start and end of the part: seconds, or a string such as "250ms", "1:30" or "480 samples". Without an
+            end, or with an end after the file's end, the part extends to the end of the file. A string that begins with
+            "-" counts from the end.
 
     Returns:
         The length of the part in seconds.
 
     Raises:
-        ArgumentError: a time that is none; an end not behind the start; a start behind the file's end.
+        ArgumentError: a time is invalid, the end is not after the start, or the start is after the file's end.
         AudioFileError: a file cannot be read or written.
     """
     with audio_io.Reader(source) as reader:
@@ -61,10 +61,10 @@ def trim(source: FILE, target: FILE, start: Time = 0.0, end: Time | None = None)
 
 
 def concat(sources: Sequence[FILE], target: FILE) -> float:
-    """Join files, one behind the other.
+    """Concatenate files.
 
-    The encoding is the sources' one with the most bits, where the output's format has it. Tags are the first
-    source's; chapters are those of all.
+    The output uses the sources' encoding with the most bits that its format supports. Tags are copied from the first
+    source; chapters are copied from all.
 
     Args:
         sources: the files, of one sample rate and one number of channels.
@@ -74,7 +74,7 @@ def concat(sources: Sequence[FILE], target: FILE) -> float:
         The length of the result in seconds.
 
     Raises:
-        ArgumentError: no sources, or sources that differ.
+        ArgumentError: there are no sources, or they differ in rate or channels.
         AudioFileError: a file cannot be read or written.
     """
     if not sources:
@@ -105,24 +105,24 @@ def mix(
     gains_db: Sequence[float | str] = (),
     rate: float | str | None = None,
 ) -> float:
-    """Add files up, all from their beginning on.
+    """Mix files, all from their beginning.
 
-    Files of one channel are heard in all channels of the output. The output is as long as the longest file. Tags are
-    the first source's, chapters are left out. The encoding is that of the source with the most bits, where the output's
-    format has it.
+    Mono files are added to all channels of the output. The output is as long as the longest file. Tags are copied from
+    the first source; chapters are omitted. The output uses the sources' encoding with the most bits that its format
+    supports.
 
     Args:
-        sources: the files; those with more than one channel must have the same number.
+        sources: the files; all files with more than one channel must have the same number of channels.
         target: the file to write, which may be a source.
-        gains_db: of each source, dB, or none: 0 dB each.
-        rate: sample rate of the output, Hz; by default the highest of the sources. Sources at another are resampled.
+        gains_db: gain of each source, dB; empty: 0 dB for all.
+        rate: sample rate of the output, Hz; by default the highest rate of the sources. Other sources are resampled.
 
     Returns:
         The length of the result in seconds.
 
     Raises:
-        ArgumentError: no sources, another number of gains, numbers of channels that cannot be added, a rate that the
-            sources cannot be resampled to.
+        ArgumentError: there are no sources, the number of gains or the numbers of channels do not match, or a source
+            cannot be resampled to the rate.
         AudioFileError: a file cannot be read or written.
     """
     if not sources:
@@ -196,25 +196,25 @@ def split(
     suffix: str | None = None,
     check: Callable[[Sequence[Path]], object] | None = None,
 ) -> list[Path]:
-    """Cut a file into parts, "<name>-1.wav" and so on.
+    """Split a file into parts, "<name>-1.wav" and so on.
 
     Args:
         source: the file to read.
-        folder: where the parts belong; it is made.
-        every: how long a part is; the last one may be shorter.
-        silence_db: instead of that, cut where no channel is louder than this, dB below full scale (1.0). Silence is
-            left out, but for `keep` around each part.
-        least: how long such a silence lasts at least.
-        keep: how much of it stays on both sides, at most half of it.
-        suffix: of the parts, such as ".flac"; by default the source's.
-        check: called with the parts' paths before any is written.
+        folder: folder of the parts; it is created.
+        every: duration of a part; the last part may be shorter.
+        silence_db: alternatively, split where no channel is louder than this, dB relative to full scale (1.0). Silence
+            is removed, except `keep` around each part.
+        least: minimum duration of a silence.
+        keep: silence that stays at both sides of a part, at most half of the pause.
+        suffix: suffix of the parts, such as ".flac"; by default the source's.
+        check: called with the paths of the parts before any part is written.
 
     Returns:
         The paths of the parts.
 
     Raises:
-        ArgumentError: neither or both of `every` and `silence_db`, or values out of range; a file that is silent
-            throughout.
+        ArgumentError: not exactly one of `every` and `silence_db` is given, a value is out of range, or the whole file
+            is silent.
         AudioFileError: a file cannot be read or written.
     """
     if (every is None) == (silence_db is None):
@@ -235,7 +235,7 @@ def split(
             wide = position("keep", keep, reader.frames, reader.fs)
             spans = intervals.widened(intervals.loud(blocks, threshold, shortest), wide, reader.frames)
             if not spans:
-                raise ArgumentError(f"silence_db must leave something of {source}, which is silent at {silence_db} dB")
+                raise ArgumentError(f"silence_db must be lower: all of {source} is silent at {silence_db} dB")
         name = Path(source)
         digits = len(str(len(spans)))
         paths = [Path(folder) / f"{name.stem}-{i:0{digits}}{suffix or name.suffix}" for i in range(1, len(spans) + 1)]

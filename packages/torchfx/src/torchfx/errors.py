@@ -1,8 +1,7 @@
-"""What can go wrong, as one small family of exceptions.
+"""Exceptions of this package.
 
-Every error a caller can meet derives from `TorchFXError`; those about arguments are also the built-in
-`ValueError` or `TypeError`, those about files also `OSError`, so code that never heard of this package catches
-them too.
+Every exception derives from `TorchFXError`. Argument errors also derive from `ValueError` or `TypeError`, and file
+errors from `OSError`, so code that does not know this package can catch them.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ __all__ = [
 
 
 class TorchFXError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of all errors of this package."""
 
 
 class ArgumentError(TorchFXError, ValueError):
-    """An argument has a value outside its allowed range."""
+    """An argument has an invalid value."""
 
 
 class ArgumentTypeError(TorchFXError, TypeError):
@@ -30,11 +29,11 @@ class ArgumentTypeError(TorchFXError, TypeError):
 
 
 class SampleRateError(ArgumentError):
-    """A sample rate is missing, or two of them disagree."""
+    """A sample rate is missing, or two sample rates differ."""
 
 
 class StreamError(ArgumentTypeError):
-    """A module cannot run block by block: it needs the whole signal, or more of it than a block."""
+    """A module cannot run block by block."""
 
 
 class AudioFileError(TorchFXError, OSError):

@@ -4,8 +4,8 @@
     loudness.true_peak(x, fs=48_000)                # dBTP
     meter = loudness.Meter(48_000, channels=2)      # block by block
 
-Signals are (..., channels, time), or (time,) for one channel; each item of a batch has its own result, float64. A
-`Wave` brings its sample rate along. Gradients flow through the levels; which blocks a gate lets pass is held constant.
+Signals are (..., channels, time), or (time,) for one channel; each item of a batch has a separate result, float64. A
+`Wave` supplies its sample rate. Gradients flow through the levels; the gating decisions are treated as constant.
 """
 
 from __future__ import annotations
@@ -65,21 +65,21 @@ Weights = Sequence[float] | Tensor
 
 
 def integrated(x: Tensor | Wave, fs: float | None = None, channel_weights: Weights | None = None) -> Tensor:
-    """Measure the loudness of a whole programme, of what passes the gates at -70 LUFS and 10 LU below the rest.
+    """Measure the integrated loudness of a programme, gated at -70 LUFS and at 10 LU below the ungated loudness.
 
     Args:
         x: float32 or float64, (..., channels, time) or (time,), at least 0.4 s; or a Wave.
-        fs: sample rate, Hz, >= 8000; None takes a Wave's, or that of `torchfx.sample_rate`.
-        channel_weights: a factor on each channel's power, >= 0. By default 1, for surround channels 1.41 and for LFE 0,
-            in the channel order of WAV files: L R, L R C, L R Ls Rs, L R C Ls Rs, 5.1 L R C LFE Ls Rs,
-            7.1 L R C LFE Lb Rb Ls Rs. Other numbers of channels need it.
+        fs: sample rate, Hz, >= 8000; None uses the Wave's rate or `torchfx.sample_rate`.
+        channel_weights: factor on each channel's power, >= 0. The default is 1, with 1.41 for surround channels and 0
+            for LFE, in the channel order of WAV files: L R, L R C, L R Ls Rs, L R C Ls Rs, 5.1 L R C LFE Ls Rs, 7.1 L R
+            C LFE Lb Rb Ls Rs. Required for other numbers of channels.
 
     Returns:
-        LUFS, float64, (...); -inf where nothing passes the gate.
+        LUFS, float64, (...); -inf if nothing passes the gate.
 
     Raises:
-        ArgumentError: a signal that is too short or not finite, wrong weights.
-        SampleRateError: no sample rate, or one below 8000 Hz.
+        ArgumentError: the signal is too short or not finite, or the weights are invalid.
+        SampleRateError: the sample rate is unknown or below 8000 Hz.
 
     Examples:
         >>> import math
@@ -93,7 +93,7 @@ def integrated(x: Tensor | Wave, fs: float | None = None, channel_weights: Weigh
 
 
 def momentary(x: Tensor | Wave, fs: float | None = None, channel_weights: Weights | None = None) -> Tensor:
-    """Measure the loudness of the last 400 ms, a hundred times a second, without gates.
+    """Measure the momentary loudness: of the last 400 ms, 100 times per second, without gating.
 
     Args:
         x, fs, channel_weights: as in `integrated`.
@@ -109,7 +109,7 @@ def momentary(x: Tensor | Wave, fs: float | None = None, channel_weights: Weight
 
 
 def short_term(x: Tensor | Wave, fs: float | None = None, channel_weights: Weights | None = None) -> Tensor:
-    """Measure the loudness of the last 3 s, a hundred times a second, without gates.
+    """Measure the short-term loudness: of the last 3 s, 100 times per second, without gating.
 
     Args:
         x, fs, channel_weights: as in `integrated`; at least 3 s.
@@ -125,15 +125,16 @@ def short_term(x: Tensor | Wave, fs: float | None = None, channel_weights: Weigh
 
 
 def loudness_range(x: Tensor | Wave, fs: float | None = None, channel_weights: Weights | None = None) -> Tensor:
-    """Measure how far loud and soft parts lie apart: the 10th and the 95th percentile of the short-term loudness.
+    """Measure the loudness range: the distance between the 10th and 95th percentiles of the short-term loudness.
 
-    Short-term loudness is taken every 100 ms. What is below -70 LUFS, or 20 LU below the rest, doesn't count.
+    The short-term loudness is sampled every 100 ms. Values below -70 LUFS, or more than 20 LU below the loudness of the
+    rest, are ignored.
 
     Args:
         x, fs, channel_weights: as in `integrated`; at least 3 s.
 
     Returns:
-        LRA, LU, float64, (...); 0 where nothing passes the gate.
+        LRA in LU, float64, (...); 0 if nothing passes the gate.
 
     Examples:
         >>> import math
@@ -148,10 +149,11 @@ range = loudness_range
 
 
 def true_peak(x: Tensor | Wave, fs: float | None = None) -> Tensor:
-    """Measure the largest magnitude, over all channels, of the signal between its samples: at 4 times the rate.
+    """Measure the true peak: the largest magnitude over all channels, including peaks between samples (4 times
+    oversampled).
 
-    A tone's peaks are found within 0.17 dB up to fs/4, and within 0.6 dB up to where the low-pass begins, 0.46 fs. The
-    samples themselves count too.
+    The error for a tone is at most 0.17 dB up to fs/4, and at most 0.6 dB up to 0.46 fs, where the interpolation
+    filter's transition band begins. The samples themselves are included.
 
     Args:
         x: float32 or float64, (..., channels, time) or (time,); or a Wave.
@@ -173,17 +175,17 @@ def true_peak(x: Tensor | Wave, fs: float | None = None) -> Tensor:
 
 
 class Meter:
-    """Measures block by block, and gives at any time what the functions of this module give for all blocks so far.
+    """Loudness meter: measure block by block. Its values equal the functions of this module for all blocks so far.
 
-    It keeps 800 bytes for each second heard. Gradients are not followed.
+    It stores 800 bytes per second of audio. Gradients are not supported.
 
     Args:
         fs: sample rate, Hz, >= 8000.
-        channels: how many.
+        channels: number of channels.
         channel_weights: as in `integrated`.
 
     Attributes:
-        steps: how many steps of 10 ms were heard; momentary loudness needs 40, short-term loudness 300.
+        steps: number of 10 ms steps so far; momentary loudness needs 40, short-term loudness 300.
 
     Examples:
         >>> meter = Meter(48_000, channels=2)
@@ -195,7 +197,7 @@ class Meter:
     """
 
     def __init__(self, fs: float, channels: int, channel_weights: Weights | None = None) -> None:
-        """Check the arguments and begin."""
+        """Check the arguments and reset."""
         self.fs, self.channels = checked_rate(fs), whole_number("channels", channels, 1)
         self._weights = checked_weights(channels, channel_weights)
         weighting("K", self.fs)  # raises where the rate is too low
@@ -203,7 +205,7 @@ class Meter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all that was heard."""
+        """Reset the meter."""
         self._state: State = ()
         self._powers: list[Tensor] = []
         self.steps = 0
@@ -211,14 +213,14 @@ class Meter:
         self._peak = torch.zeros(1)
 
     def process(self, block: Tensor) -> None:
-        """Hear the next block.
+        """Measure the next block.
 
         Args:
-            block: float32 or float64, (channels, time), or (time,) for one channel. The type and the device stay those
-                of the first.
+            block: float32 or float64, (channels, time), or (time,) for one channel. All blocks must have the type and
+                device of the first.
 
         Raises:
-            ArgumentError: another shape, a sample that is NaN or infinite. What was heard before stays.
+            ArgumentError: the shape is wrong, or a sample is NaN or infinite. The meter is unchanged.
         """
         x = check_signal(block).detach()
         x = x[None] if x.dim() == 1 else x
@@ -272,7 +274,7 @@ class Meter:
 
     @property
     def true_peak(self) -> Tensor:
-        """Largest magnitude so far, between the samples too, dBTP."""
+        """Largest true peak so far, dBTP."""
         if not self._state:
             return torch.tensor(-torch.inf, dtype=torch.float64)
         silence = self._peak_state[0].new_zeros(self.channels, self._resample.latency_samples(self.fs))
@@ -282,11 +284,11 @@ class Meter:
 
 @dataclass(frozen=True)
 class FileLoudness:
-    """What `measure_file` finds. None stands where the file is too short: below 0.4 s, or 3 s.
+    """Result of `measure_file`. A value is None if the file is too short for it (0.4 s or 3 s).
 
     Attributes:
         fs: sample rate, Hz.
-        channels: how many.
+        channels: number of channels.
         duration_s: length, seconds.
         integrated_lufs, max_momentary_lufs, max_short_term_lufs: loudness, LUFS; -inf is silence.
         loudness_range_lu: LU.
@@ -311,11 +313,11 @@ def measure_file(
     Args:
         source: a path, or a binary file object.
         channel_weights: as in `integrated`.
-        block: how many frames to read at a time, >= 1.
+        block: frames per read, >= 1.
 
     Raises:
         AudioFileError: the file cannot be read.
-        ArgumentError: samples that are not finite, a number of channels that needs `channel_weights`.
+        ArgumentError: samples are not finite, or the number of channels requires `channel_weights`.
 
     Examples:
         >>> import io, math, torchfx as fx
@@ -352,7 +354,7 @@ def measure_file(
 
 
 def checked_weights(channels: int, given: Weights | None = None) -> Tensor:
-    """Return each channel's factor on its power, float64, (channels,), or raise."""
+    """Return the weight of each channel, float64, (channels,), or raise."""
     if given is None:
         if channels not in WEIGHTS:
             raise ArgumentError(f"channel_weights must be given for {channels} channels, got None")
@@ -436,7 +438,7 @@ def _windows(powers: Tensor, count: int, hop: int = 1) -> Tensor:
         steps = powers.shape[-1]
         heard = f"{number_text(steps / STEPS)} s" if steps else f"less than {number_text(1 / STEPS)} s"
         least = number_text(count / STEPS)
-        raise ArgumentError(f"the signal must last at least {least} s to be measured so, got {heard}")
+        raise ArgumentError(f"the signal must last at least {least} s for this measurement, got {heard}")
     return avg_pool1d(powers.reshape(-1, 1, powers.shape[-1]), count, hop).reshape(*powers.shape[:-1], -1)
 
 

@@ -1,12 +1,12 @@
-"""Declared parameters: what an effect or filter can be set to, said once.
+"""Declared parameters of filters and effects.
 
     class Tremolo(Processor):
         rate_hz: Value = frequency(default=5.0)
         depth: Value = number(default=0.5, low=0.0, high=1.0)
 
-From a declaration follow the constructor's signature, checks at construction and at assignment, the text the module
-shows, its documentation, how the command line reads it, and the range that random values are drawn from. A declaration
-is a field of the class, as in `dataclasses`: type checkers see the constructor that follows from it.
+A declaration determines the constructor's signature, checks at construction and assignment, the repr, the
+documentation, parsing on the command line, and the range of random values. A declaration is a class attribute, as in
+`dataclasses`, so type checkers know the constructor.
 
 This module imports no PyTorch: the command line lists effects without it.
 """
@@ -100,10 +100,10 @@ class Declaration:
 
     Attributes:
         name: the parameter's name; the class that declares it sets it.
-        default: the value when none is given, or `REQUIRED`.
-        doc: what it means, for the class's documentation.
+        default: the default value, or `REQUIRED`.
+        doc: description, for the class's documentation.
         per_second: whether the value is a frequency or a time, so that the processor needs a sample rate.
-        has_unit: whether the value has a unit; in Python too it may then be a text, which `parse` reads.
+        has_unit: whether the value has a unit; it can then also be a string, which `parse` reads.
     """
 
     name = ""
@@ -112,7 +112,7 @@ class Declaration:
 
     @property
     def number(self) -> Number | None:
-        """What is declared of a number, where the value is one or several."""
+        """The declaration of a single number, if the value consists of numbers."""
         return None
 
     def __init__(self, default: Any = REQUIRED, doc: str = "") -> None:
@@ -123,36 +123,36 @@ class Declaration:
         self.name = name
 
     def check(self, value: Any, rate: float | None) -> Any:
-        """Return a value as the processor keeps it, or raise naming parameter, range and value.
+        """Return the checked value as the processor stores it, or raise an error with parameter, range and value.
 
         Args:
-            value: what was given.
-            rate: the processor's own sample rate, Hz; None while it is not known.
+            value: the given value.
+            rate: the processor's sample rate, Hz; None if unknown.
         """
         return value
 
     def read(self, value: Any) -> Any:
-        """Return what a text means where the parameter has a unit; other values as they are."""
+        """Parse a string if the parameter has a unit; return other values unchanged."""
         return self.parse(value) if isinstance(value, str) and self.has_unit else value
 
     def parse(self, text: str) -> Any:
-        """Return the value that a text means; `check` follows."""
+        """Parse a string; the result must then be checked."""
         raise ArgumentError(f"{self.name} cannot be given as text, got {text!r}")
 
     def show(self, value: Any) -> str:
-        """Return a value as people write it."""
+        """Format a value."""
         return repr(value)
 
     def shown(self, value: Any) -> bool:
-        """Return whether a module's text mentions this value."""
+        """Return whether the repr includes this value."""
         return value is not self.default and not (isinstance(value, str) and value == self.default)
 
     def draw(self, random: Random, rate: float) -> Any:
-        """Return a random value in range, for a processor that runs at this sample rate (Hz)."""
+        """Return a random value in range for a sample rate (Hz)."""
         return self.default
 
     def example(self) -> str:
-        """Return a value as the command line takes it, where one must be given."""
+        """Return an example for the command line, for required parameters."""
         return ""
 
     def range_text(self) -> str:
@@ -160,7 +160,7 @@ class Declaration:
         return ""
 
     def documentation(self) -> str:
-        """Return what the class's documentation says of the parameter."""
+        """Return the parameter's entry in the class documentation."""
         return "; ".join(part for part in (self.doc, self.range_text()) if part)
 
 
@@ -171,20 +171,21 @@ class Number(Declaration):
     """A real number: a float, a tensor with one value per example, or an `nn.Parameter` that is learned.
 
     Attributes:
-        low, high: the range; its ends belong to it unless `open_low` or `open_high`.
+        low, high: the range, including its ends unless `open_low` or `open_high`.
         unit: for messages.
-        draws: the range random values come from.
-        logarithmic: whether they are drawn by ratio.
-        learnable: whether tensors are accepted; else one number serves all examples, as where it decides a length.
-        optional: whether the value may be None, as where that is the default.
-        infinite: whether infinity is in a range without an upper end; as a text it is "inf".
+        draws: the range of random values.
+        logarithmic: whether they are log-uniformly distributed.
+        learnable: whether tensors are accepted; otherwise one number applies to all examples, for instance if it
+            determines a length.
+        optional: whether the value may be None.
+        infinite: whether infinity is allowed in a range without an upper end; as a string it is "inf".
     """
 
     infinite = False
 
     @property
     def number(self) -> Number:
-        """Itself."""
+        """This declaration."""
         return self
 
     def __init__(
@@ -474,7 +475,7 @@ class Flag(Declaration):
         raise ArgumentTypeError(f"{self.name} must be True or False, got {value!r}")
 
     def parse(self, text: str) -> bool:
-        """Return what yes, no and their like mean."""
+        """Parse yes, no and other truth values."""
         found = WORDS.get(text.strip().lower())
         if found is None:
             raise ArgumentError(f"{self.name} must be true or false, got {text!r}")
@@ -1166,16 +1167,16 @@ def number(
     learnable: bool = True,
     optional: bool = False,
 ) -> Any:
-    """Declare a real number in [low, high]; `open_low` and `open_high` leave the ends out.
+    """Declare a real number in [low, high]; `open_low` and `open_high` exclude the ends.
 
     Args:
-        default: the value when none is given; without it the parameter is required.
-        doc: what the parameter means.
+        default: the default value; without it the parameter is required.
+        doc: description of the parameter.
         low, high, open_low, open_high: the range.
         unit: for messages.
-        draws: the range that random values come from; the whole range where it is finite.
+        draws: the range of random values; by default the whole range, if it is finite.
         learnable: whether tensors that require a gradient are accepted.
-        optional: whether None is, beside numbers; it is where it is the default.
+        optional: whether None is also accepted; implied by a default of None.
     """
     return Number(default, doc, low, high, unit, open_low, open_high, draws, learnable=learnable, optional=optional)
 
@@ -1188,15 +1189,15 @@ def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True)
 def frequencies(
     *, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False, ends: bool = False
 ) -> Any:
-    """Declare one frequency in Hz or several in ascending order, in (0, fs/2); learned, they are one tensor.
+    """Declare one frequency in Hz or several in ascending order, in (0, fs/2); learned frequencies are one tensor.
 
-    `drawn` is how many there are at random. With `ends`, 0 and fs/2 are in the range, too.
+    `drawn` is the number of random frequencies. With `ends`, the range includes 0 and fs/2.
     """
     return Frequencies(default, doc, drawn, learnable, ends)
 
 
 def per_band(each: Any, *, default: Any = REQUIRED) -> Any:
-    """Declare what another declaration says, once for all bands or once for each."""
+    """Declare a parameter with one value for all bands or one value per band."""
     return PerBand(each, default)
 
 
@@ -1206,12 +1207,12 @@ def quality(*, default: Any = REQUIRED, doc: str = "quality factor") -> Any:
 
 
 def ratio(*, default: Any = REQUIRED, doc: str = "", draws: tuple[float, float] = (1.0, 20.0)) -> Any:
-    """Declare the ratio of a compressor or expander, in [1, inf]; at infinity they limit or gate."""
+    """Declare the ratio of a compressor or expander, in [1, inf]; infinity gives a limiter or gate."""
     return Ratio(default, doc, draws)
 
 
 def shelf_slope(*, default: None = None) -> Any:
-    """Declare a shelf's slope S, or None where the quality factor says how steep it is."""
+    """Declare a shelf's slope S, or None to use the quality factor."""
     return Number(default, "slope S instead of q; 1 is the steepest that stays monotonic", 0.0, 1.0, open_low=True)
 
 
@@ -1241,7 +1242,7 @@ def decibels(
     high: float = MOST_DECIBELS,
     draws: tuple[float, float] = (-40.0, 12.0),
 ) -> Any:
-    """Declare a level or gain in decibels; texts such as "-3dB" are read too."""
+    """Declare a level or gain in decibels; strings such as "-3dB" are accepted."""
     return Number(default, doc, low, high, "dB", draws=draws)
 
 
@@ -1253,7 +1254,7 @@ def level(
     open_low: bool = False,
     draws: tuple[float, float] = (0.05, 2.0),
 ) -> Any:
-    """Declare an amplitude (a linear level); texts such as "-3dB" are read as decibels."""
+    """Declare an amplitude (a linear level); strings such as "-3dB" are converted from decibels."""
     return Amplitude(default, doc, low, open_low=open_low, draws=draws)
 
 
@@ -1272,10 +1273,10 @@ def duration(
     drawn: float = 0.001,
     plausible: float = math.inf,
 ) -> Any:
-    """Declare a time: seconds, or a text with a unit; `duration_samples` reads what is kept.
+    """Declare a time: seconds, or a string with a unit; `duration_samples` converts it to samples.
 
-    `notes` says whether parts of a whole note are accepted, `drawn` how many seconds the longest at random lasts, and
-    `plausible` how many a bare number may mean without a warning.
+    `notes` allows fractions of a whole note, `drawn` is the longest random time in seconds, and a number above
+    `plausible` seconds causes a warning.
     """
     return Duration(default, doc, notes, drawn, plausible)
 
@@ -1298,12 +1299,12 @@ def choice(
 
 
 def sample_rate(*, default: None = None) -> Any:
-    """Declare the sample rate of a processor that depends on it; type checkers want `default=None` written out."""
+    """Declare the sample rate of a processor that depends on it; type checkers need an explicit `default=None`."""
     return SampleRate(default, "sample rate in Hz, or None to follow the signal's")
 
 
 def output_rate(*, default: Any = REQUIRED, doc: str = "") -> Any:
-    """Declare the sample rate (Hz) that a processor gives its output."""
+    """Declare the output sample rate (Hz) of a processor."""
     return OutputRate(default, doc)
 
 
@@ -1318,7 +1319,7 @@ def recording(*, default: Any = REQUIRED, doc: str = "") -> Any:
 
 
 def taps(*, doc: str = "") -> Any:
-    """Declare the taps of a finite impulse response."""
+    """Declare the taps of an FIR filter."""
     return Taps(REQUIRED, doc)
 
 
@@ -1333,7 +1334,7 @@ def matrix(*, doc: str = "") -> Any:
 
 
 def transfer_points(*, doc: str = "") -> Any:
-    """Declare the points of a transfer curve, levels in dB and what comes out."""
+    """Declare the points of a transfer curve: input and output levels in dB."""
     return TransferPoints(REQUIRED, doc)
 
 
@@ -1348,12 +1349,12 @@ def sections(*, doc: str = "") -> Any:
 
 
 def processor(*, default: None = None, doc: str = "") -> Any:
-    """Declare another processor that this one asks, or None."""
+    """Declare another processor, such as a side chain, or None."""
     return SideProcessor(default, doc)
 
 
 def pass_zero(*, default: Any = REQUIRED, doc: str = "") -> Any:
-    """Declare whether 0 Hz passes, or the type of band that says so."""
+    """Declare whether 0 Hz passes, or a band type."""
     return PassZero(default, doc)
 
 

@@ -1,4 +1,4 @@
-"""A signal too long for memory, which a processor of the whole signal reads from anywhere, piece by piece."""
+"""Random access to a signal that is too long for memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class Pieces:
-    """A signal (..., time) of which only what is asked for is in memory.
+    """A signal (..., time) that is read in pieces.
 
     Attributes:
-        shape: the signal's, (..., time).
-        fetch: returns the samples (..., stop - start) from `start` on, 0 <= start <= stop <= time.
+        shape: shape of the signal, (..., time).
+        fetch: a function that returns the samples (..., stop - start) from `start` on, 0 <= start <= stop <= time.
 
     Examples:
         >>> import torch
@@ -43,13 +43,13 @@ class Pieces:
         return self.shape[-1]
 
     def read(self, start: int, stop: int) -> Tensor:
-        """Return the samples (..., stop - start) from `start` on; they are 0 before the signal and behind it."""
+        """Return the samples (..., stop - start) from `start` on; samples before and after the signal are 0."""
         first, last = (min(max(0, each), self.time) for each in (start, stop))
         before, behind = max(0, min(stop, first) - start), max(0, stop - max(start, last))
         x = self.fetch(first, last)
         return pad(x, (before, behind)) if before or behind else x
 
     def in_order(self) -> Iterator[tuple[int, Tensor]]:
-        """Yield the signal from its start to its end, piece by piece with the place of each."""
+        """Yield the signal from start to end in pieces, each with its position."""
         for start in range(0, self.time, PIECE):
             yield start, self.read(start, min(self.time, start + PIECE))

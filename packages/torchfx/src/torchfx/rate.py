@@ -1,6 +1,6 @@
-"""The ambient sample rate: what a filter built without `fs` uses while a wave flows through it.
+"""The ambient sample rate, which filters without `fs` use while a wave is processed.
 
-It is a context variable, so threads and asynchronous tasks each see their own; nothing is ever written to a module.
+It is a context variable, so each thread and asynchronous task has a separate value, and modules are not modified.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ ambient: ContextVar[float | None] = ContextVar("torchfx_sample_rate", default=No
 
 
 def ambient_rate() -> float | None:
-    """Return the sample rate (Hz) of the wave being processed, or None outside of one."""
+    """Return the sample rate (Hz) of the wave being processed, or None."""
     return ambient.get()
 
 
 class sample_rate:  # noqa: N801  (used like a function)
-    """Let modules built without `fs` use this rate (Hz) on plain tensors.
+    """Context manager: modules without `fs` use this rate (Hz) for plain tensors.
 
-    `wave | module` does this by itself.
+    `wave | module` sets the rate automatically.
 
     Examples:
         >>> import torch, torchfx as fx

@@ -19,11 +19,11 @@ __all__ = ["build", "close_to", "entry_of", "example_text", "signature_text"]
 def build(text: str) -> Processor:
     """Build a module from `name`, `name:value,...` or `name:parameter=value,...`.
 
-    Values may carry units, as in Python: 1.5kHz, 5ms, -3dB. Lists stand in brackets, matrices in two:
+    Values may have units, as in Python: 1.5kHz, 5ms, -3dB. Lists are in brackets, matrices in double brackets:
     `channelmatrix:[[1,0],[0.5,0.5]]`.
 
     Raises:
-        ArgumentError: an unknown name or parameter, a value the parameter cannot take.
+        ArgumentError: an unknown name or parameter, or an invalid value.
 
     Examples:
         >>> build("hibutterworth:cutoff=80,order=4")
@@ -77,7 +77,7 @@ def entry_of(name: str) -> Entry:
     """Return the filter or effect of a name; letter case does not matter.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: the name is unknown.
     """
     name = name.strip().lower()
     entry = named(name)
@@ -90,7 +90,7 @@ def entry_of(name: str) -> Entry:
 
 
 def close_to(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a wrong one most likely means: one that it begins, or that differs in few letters.
+    """Return the known name closest to a wrong one: a name that it abbreviates, or that differs in few letters.
 
     Examples:
         >>> close_to("threshold", ["ratio", "threshold_db"]), close_to("ratoi", ["ratio", "threshold_db"])

@@ -1,4 +1,4 @@
-"""Which device a chain should run on, from what it costs on this machine."""
+"""Suggest the faster device for a chain, measured on this machine."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MIN_RUN_S = 0.02  # how long each measurement repeats its work
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A device for a chain and the measured figures it rests on, for one signal.
+    """The faster device for a chain and a signal, with the measured times.
 
     Attributes:
         device: "cpu" or "cuda".
-        reason: why, in one sentence.
-        cpu_s: seconds the chain takes on the CPU.
-        gpu_s: seconds it takes on the GPU on samples that are there already; None without a GPU.
-        transfer_s: seconds to copy the samples to the GPU and the result back; None without a GPU.
+        reason: the reason, in one sentence.
+        cpu_s: time of the chain on the CPU, seconds.
+        gpu_s: time on the GPU, without copies, seconds; None without a GPU.
+        transfer_s: time to copy the samples to the GPU and the result back, seconds; None without a GPU.
     """
 
     device: str
@@ -49,10 +49,10 @@ class Suggestion:
 
 
 def suggest_device(chain: nn.Module, channels: int, samples: int, fs: float) -> Suggestion:
-    """Say on which device a chain would process a signal that lies in the CPU's memory and is wanted back there.
+    """Suggest the faster device to process a signal whose input and output are in CPU memory.
 
-    The costs are measured: the chain runs on noise for some hundredths of a second per device, once for each chain and
-    signal size; what was learnt is kept in memory.
+    The times are measured: the chain processes noise for a few hundredths of a second per device. The result is cached
+    for each chain and signal size.
 
     Args:
         chain: any module that maps (channels, time) to (channels, time).
@@ -61,8 +61,8 @@ def suggest_device(chain: nn.Module, channels: int, samples: int, fs: float) -> 
         fs: sample rate, Hz.
 
     Returns:
-        The device, the reason and the figures. A signal that is on the GPU already, and may stay, is better off there
-        wherever `gpu_s` is below `cpu_s`.
+        The device, the reason and the times. If the signal is already on the GPU and can stay there, compare only
+        `gpu_s` and `cpu_s`.
 
     Raises:
         ArgumentError, ArgumentTypeError: an argument out of range.

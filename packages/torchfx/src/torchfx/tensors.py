@@ -224,6 +224,6 @@ def on_device(tensor: Tensor, device: str | torch.device) -> Tensor:
 
 
 def no_device(error: Exception, device: str | torch.device = "") -> ArgumentError:
-    """Return the error for a device PyTorch does not have, of which it has none of its own."""
+    """Return the error for a device that PyTorch does not have, since PyTorch has no exception for it."""
     got = f", got {str(device)!r}" if device else ""
     return ArgumentError(f"device must be one that PyTorch has here{got}: {str(error).strip().splitlines()[0]}")

@@ -1,20 +1,20 @@
-"""Where there is speech: a probability for each 10 ms, by how far the power of frequency bands rises above its floor.
+"""Voice activity detection: a speech probability for each 10 ms, from the band powers relative to the noise floor.
 
     voice_activity.probabilities(x, 16_000)        # (..., frames)
     voice_activity.intervals(x, 16_000)            # [(start, end), ...] in samples
     detector = voice_activity.Detector(16_000)     # block by block
 
 The power of 12 bands, evenly spaced on the mel scale from 100 Hz to 6 kHz (of those below half the sample rate), is
-measured in Hann windows of 25 ms. Each band's floor is the least that its smoothed power was in the last 2.5 s; the
-first 0.1 s have none and count as silent. The score is the mean over bands of log(power / floor), the power being that
-of the 90 ms around, and each logarithm within [0, 3]. A logistic function of the score is the probability. Any sound
-that comes and goes counts as speech, such as music or a slamming door.
+measured in Hann windows of 25 ms. Each band's floor is the minimum of its smoothed power in the last 2.5 s; the first
+0.1 s have no floor and count as silence. The score is the mean over bands of log(power / floor), with the power of the
+surrounding 90 ms and each logarithm clamped to [0, 3]. A logistic function maps the score to a probability. Any sound
+with a varying level counts as speech, such as music or a slamming door.
 
 Measured on synthesised speech (`benchmark/voice_activity.py`): `docs/voice-activity.md`.
 
 Source of the floor: R. Martin, Noise Power Spectral Density Estimation Based on Optimal Smoothing and Minimum
-Statistics, IEEE Trans. Speech and Audio Processing 9 (5), 2001; here without its bias correction, which the score's
-threshold contains.
+Statistics, IEEE Trans. Speech and Audio Processing 9 (5), 2001; here without its bias correction, which is part of the
+score's threshold.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ class _State(NamedTuple):
 
 
 def probabilities(x: Tensor, fs: float) -> Tensor:
-    """Return the probability of speech for each frame of 10 ms.
+    """Return the speech probability of each frame of 10 ms.
 
     Args:
-        x: float32 or float64, (..., time), each signal by itself.
+        x: float32 or float64, (..., time).
         fs: sample rate, Hz, >= 8000.
 
     Returns:
-        (..., frames), in [0, 1], of x's type. Frame i stands for the samples from i hop on, hop = round(fs / 100); the
-        last one may be shorter.
+        (..., frames), in [0, 1], with x's type. Frame i begins at sample i * hop, hop = round(fs / 100); the last frame
+        may be shorter.
 
     Raises:
-        SampleRateError: a rate below 8000 Hz.
+        SampleRateError: the rate is below 8000 Hz.
 
     Examples:
         >>> time = torch.arange(32_000) / 16_000
@@ -104,21 +104,21 @@ def intervals(
     least_pause_s: float = 0.3,
     keep_s: float = 0.1,
 ) -> list[Interval]:
-    """Return where there is speech in a recording.
+    """Return the intervals of a recording that contain speech.
 
     Args:
-        x: float32 or float64, (time,), or (channels, time), where the most probable channel of a frame counts.
+        x: float32 or float64, (time,), or (channels, time), with the maximum probability over the channels.
         fs: sample rate, Hz, >= 8000.
-        threshold: the least probability of speech, in [0, 1].
-        least_speech_s: what is shorter, from pause to pause, is noise and left out, seconds.
-        least_pause_s: how long a pause ends an interval, seconds; a shorter one belongs to it.
-        keep_s: how much is added on both sides, seconds, at most half of the pause.
+        threshold: minimum probability of speech, in [0, 1].
+        least_speech_s: shorter intervals are treated as noise and dropped, seconds.
+        least_pause_s: minimum pause between intervals, seconds; shorter pauses are part of an interval.
+        keep_s: margin added on both sides, seconds, at most half of the pause.
 
     Returns:
         Pairs (start, end) of samples, in order.
 
     Raises:
-        ArgumentError: an argument out of range; SampleRateError: a rate below 8000 Hz.
+        ArgumentError: an argument is out of range. SampleRateError: the rate is below 8000 Hz.
 
     Examples:
         >>> time = torch.arange(48_000) / 16_000
@@ -150,7 +150,7 @@ def intervals(
 
 
 class Detector:
-    """Finds speech block by block, and gives what `probabilities` gives for the whole; gradients are not followed.
+    """Detect speech block by block, with the same result as `probabilities`. Gradients are not supported.
 
     Args:
         fs: sample rate, Hz, >= 8000.
@@ -175,28 +175,28 @@ class Detector:
 
     @property
     def latency_samples(self) -> int:
-        """By how many samples a frame's end is past when its probability is known."""
+        """Latency of a frame's probability after the end of the frame, in samples."""
         hop = _hop(self.fs)
         return AROUND * hop + len(self._window) - hop - (len(self._window) - hop) // 2
 
     def reset(self) -> None:
-        """Forget all that was heard."""
+        """Reset the detector."""
         self._state: _State | None = None
         self._leading: tuple[int, ...] = ()
         self._heard = self._framed = 0
 
     def process(self, block: Tensor) -> Tensor:
-        """Return the probabilities of the frames that are known now.
+        """Process a block and return the probabilities that are now known.
 
         Args:
             block: float32 or float64, (..., time). All blocks have the leading dimensions, the type and the device of
                 the first.
 
         Returns:
-            (..., frames), perhaps none.
+            (..., frames), possibly with 0 frames.
 
         Raises:
-            ArgumentError: other leading dimensions, samples that are not finite.
+            ArgumentError: the leading dimensions differ, or samples are not finite.
         """
         block = check_signal(block).detach()
         leading = tuple(block.shape[:-1])
@@ -218,10 +218,10 @@ class Detector:
         return self._known(0)
 
     def finish(self) -> Tensor:
-        """Return the probabilities of the last frames, and forget all that was heard.
+        """Return the probabilities of the last frames, and reset the detector.
 
         Raises:
-            ArgumentError: no block was heard.
+            ArgumentError: no block was processed.
         """
         if self._state is None:
             raise ArgumentError("finish must be called after at least one block, got none")

@@ -363,7 +363,7 @@ def test_the_rate_of_a_chain_is_that_of_its_filters(wave):
     with pytest.raises(ArgumentError, match=r"^LoButterworth: cutoff must lie in .* \(0, 2000\) Hz, got 3000"):
         chain.fs = 4000
     assert (chain[0].fs, chain[2].fs) == (FS, FS)
-    with pytest.raises(ArgumentError, match="FilterChain holds nothing that depends on a sample rate"):
+    with pytest.raises(ArgumentError, match="FilterChain has no part that depends on a sample rate"):
         (Gain(1.0) | Gain(2.0)).fs = FS
     with pytest.raises(SampleRateError):
         chain.fs = -1
@@ -396,7 +396,7 @@ def test_what_a_class_lacks_is_said_when_it_is_built():
         fx.filter.Filter()
     with pytest.raises(ArgumentTypeError, match="RecursiveFilter is abstract: a subclass must define design"):
         fx.filter.RecursiveFilter(fs=1000)
-    with pytest.raises(ArgumentTypeError, match="Both defines forward beside lti: write one"):
+    with pytest.raises(ArgumentTypeError, match="Both defines both forward and lti: define only one"):
         type("Both", (Processor,), {"forward": lambda self, x: x, "lti": lambda self, rate: LTI()})
 
 

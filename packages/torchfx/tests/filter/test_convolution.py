@@ -121,5 +121,5 @@ def test_misuse(tmp_path):
     with pytest.raises(ArgumentError, match=r"two channels, shape \(..., 2, time\), .* got \(3, 5\)"):
         Convolution(np.ones((2, 2, 4)))(torch.zeros(3, 5))
     audio_io.save(tmp_path / "ir.wav", torch.ones(1, 4), FS)
-    with pytest.raises(SampleRateError, match=r"ir\.wav is convolved with is not known"):
+    with pytest.raises(SampleRateError, match=r"ir\.wav must be resampled to it"):
         Convolution(tmp_path / "ir.wav")(torch.zeros(1, 5))

@@ -343,7 +343,7 @@ def test_a_change_that_cannot_run_live_leaves_the_sound_as_it_is():
         chain[0].sidechain = fx.Memoryless(torch.nn.Tanh())
         while not live.stats().problem:
             live.wait(0.01)
-        assert "has to stay so, start again" in live.stats().problem
+        assert "must stay native; restart" in live.stats().problem
         assert pa.play(np.zeros((256, 2))).max() == 0
         chain[0].sidechain = None
         while live.stats().problem:
@@ -811,7 +811,7 @@ def test_misuse_while_it_runs_is_named(tmp_path):
         with pytest.raises(ArgumentError, match="no parameter is called 'cutoff'"):
             live.set("cutoff", 1)
         live.set("1.gain", 3.0)
-        with pytest.raises(StreamError, match="wholly native"):
+        with pytest.raises(StreamError, match="fully native"):
             live.switch(torch.nn.Tanh())
         with pytest.raises(ArgumentTypeError, match="chain must be"):
             live.switch(None)  # type: ignore[arg-type]

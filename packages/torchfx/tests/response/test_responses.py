@@ -119,7 +119,7 @@ def test_chains_multiply_and_sums_add():
     numeric = -step / (2 * math.pi * 2 * d / FS)
     assert torch.allclose(chain.group_delay(inner, FS), numeric, rtol=1e-6, atol=1e-4)
     assert chain.poles(FS).shape == (6,)
-    with pytest.raises(ArgumentTypeError, match="zeros are found for filters one after the other, got a sum"):
+    with pytest.raises(ArgumentTypeError, match="zeros are computed only for filters in series, got a sum"):
         chain.zeros(FS)
 
 

@@ -140,7 +140,7 @@ def test_files_and_devices_want_samples(tmp_path):
     with pytest.raises(ArgumentError, match="a file of audio holds samples"):
         fx.process_file(MelSpectrogram(n_mels=20), tmp_path / "in.wav", tmp_path / "out.wav")
     assert not (tmp_path / "out.wav").exists()
-    with pytest.raises(StreamError, match="a live chain must give samples"):
+    with pytest.raises(StreamError, match="a live chain must return samples"):
         fx.realtime.RealtimeProcessor(MelSpectrogram(n_mels=20, fs=48_000))
 
 

@@ -235,5 +235,5 @@ def test_too_few_frames_are_refused_whole_and_in_a_stream():
 
 def test_live_audio_refuses_frames():
     chain = Spectrogram(64, power=None) | InverseSpectrogram(64)
-    with pytest.raises(StreamError, match="features give theirs in frames"):
+    with pytest.raises(StreamError, match="features return frames"):
         fx.realtime.RealtimeProcessor(chain, fx.realtime.FileClock(noise(2, 4000))).start()

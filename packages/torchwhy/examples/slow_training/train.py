@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Learn to tell four tones apart in noise, slowly; each --fix removes one reason. README.md tells the story.
+"""Train a classifier of four tones in noise, slowly; each --fix removes one reason. See README.md.
 
 python train.py [--fix data] [--fix frames] [--fix double] [--steps 12]
 """

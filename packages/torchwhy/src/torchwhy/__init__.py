@@ -1,4 +1,4 @@
-"""Say why a PyTorch program is slow: measure, capture and count what it does, and read the trace.
+"""Find out why a PyTorch program is slow: measure, profile, count, and explain traces.
 
     torchwhy.measure(lambda: step(batch))
     torchwhy.compare({"eager": f, "compiled": g})
@@ -8,8 +8,8 @@
     trace = torchwhy.load("trace.json.gz")
     job = torchwhy.load_job("folder-of-ranks")
 
-Names are loaded when they are first used, so importing this package imports no PyTorch. `load`, `load_job`,
-`load_snapshot`, `diff` and `cut` never need it; the others do.
+Names are loaded on first use, so importing this package does not import PyTorch. `load`, `load_job`, `load_snapshot`,
+`diff` and `cut` never need PyTorch; the other functions do.
 """
 
 from __future__ import annotations

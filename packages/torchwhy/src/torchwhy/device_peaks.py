@@ -27,11 +27,11 @@ _KEYS = ("bandwidth_gb_s", "pcie_generation", "teraflops")
 
 
 def read_device_peaks(path: Path) -> dict[str, Peaks]:
-    """Return the measured peaks of each device that a file names, `{}` where it names none.
+    """Return the measured peaks of each device in a file; `{}` if it has no devices.
 
     Raises:
-        SettingsFileError: the file cannot be read, or is no TOML.
-        ArgumentError: a key or type of number is unknown, a value lies outside its range.
+        SettingsFileError: the file cannot be read, or is not TOML.
+        ArgumentError: a key or data type is unknown, or a value is out of range.
         ArgumentTypeError: a value has the wrong type.
     """
     return {
@@ -41,14 +41,14 @@ def read_device_peaks(path: Path) -> dict[str, Peaks]:
 
 
 def peaks_of(trace: Trace, device: str | None = None) -> Peaks | None:
-    """Return what a device can do at most, as the nearest pyproject.toml says; None: as its data sheet says.
+    """Return the peaks of a device from the nearest pyproject.toml; None: use its data sheet.
 
     Args:
-        trace: what ran on it.
-        device: another one to compare with, by its name; None: the trace's own.
+        trace: a trace of the device.
+        device: name of another device to compare with; None: the trace's device.
 
     Raises:
-        ArgumentError: neither a data sheet nor the file knows the named device; or as `read_device_peaks`.
+        ArgumentError: neither a data sheet nor the file has the named device; or as in `read_device_peaks`.
     """
     path = find_pyproject(Path.cwd())
     measured = read_device_peaks(path) if path else {}

@@ -28,7 +28,7 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 
 class ShownDifference(Difference):
-    """A difference that shows itself: as text where it is printed, as a page in notebooks."""
+    """A difference of two traces that prints as text and displays as a page in notebooks."""
 
     def __str__(self) -> str:
         return render(comparison(self)).rstrip("\n")
@@ -40,7 +40,7 @@ class ShownDifference(Difference):
 
 
 class ShownJobDifference(JobDifference):
-    """The same of two jobs."""
+    """A difference of two jobs that prints as text and displays as a page in notebooks."""
 
     def __str__(self) -> str:
         return render(comparison(self)).rstrip("\n")
@@ -74,26 +74,26 @@ def diff(
     rules: Iterable[Rule] | None = None,
     thresholds: Thresholds | None = None,
 ) -> ShownDifference | ShownJobDifference:
-    """Say how recording B differs from recording A: what takes longer, what came and went, what is fixed.
+    """Compare recording B with recording A: what takes longer, what was added or removed, which findings are fixed.
 
         print(profiler.diff("before.json", "after.json"))
 
-    Everything is per step, so that recordings with different numbers of steps compare. A difference of step times
-    counts only beyond the steps' own noise; with fewer than three steps on a side there is no saying. Recordings of
-    different programs are compared by their numbers, but none is called faster. Of two jobs the ranks stand side by
-    side, and the recordings of the rank that computes longest on B are compared in full: the others wait for it.
+    All figures are per step, so recordings with different numbers of steps can be compared. Step times differ only if
+    the difference exceeds their noise; with fewer than three steps on a side there is no verdict. Figures of different
+    programs are compared, but neither program is called faster. For two jobs the ranks are compared with each other,
+    and the rank that computes longest in B is compared in full, because the others wait for it.
 
     Args:
         a: the recording before: a trace of `load`, a job of `load_job`, or the path of either.
-        b: the one after.
-        rules: whose findings are compared; those of all where None.
-        thresholds: of rules, as `diagnose` takes them.
+        b: the recording after.
+        rules: rules whose findings are compared; None: all.
+        thresholds: thresholds of rules, as for `diagnose`.
 
     Raises:
-        ArgumentTypeError: a side is something else.
-        ArgumentError: one is a job and the other a trace, the jobs have no rank in common, a threshold is of no
-            rule.
-        TraceError: a path cannot be read, or a folder holds traces of several programs.
+        ArgumentTypeError: a side has another type.
+        ArgumentError: one side is a job and the other a trace, the jobs have no rank in common, or a threshold belongs
+            to no rule.
+        TraceError: a path cannot be read, or a folder has traces of several programs.
     """
     first, second = _read("a", a, thresholds), _read("b", b, thresholds)
     if isinstance(first, Trace) and isinstance(second, Trace):

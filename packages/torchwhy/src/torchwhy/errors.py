@@ -1,8 +1,7 @@
-"""What can go wrong, as one small family of exceptions.
+"""Exceptions of this package.
 
-Every error a caller can meet derives from `TorchWhyError`; those about arguments are also the built-in
-`ValueError` or `TypeError`, those about files also `OSError`, so code that never heard of this package catches
-them too.
+Every exception derives from `TorchWhyError`. Argument errors also derive from `ValueError` or `TypeError`, and file
+errors from `OSError`, so code that does not know this package can catch them.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ __all__ = ["ArgumentError", "ArgumentTypeError", "MissingPackageError", "TorchWh
 
 
 class TorchWhyError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of all errors of this package."""
 
 
 class ArgumentError(TorchWhyError, ValueError):
-    """An argument has a value outside its allowed range."""
+    """An argument has an invalid value."""
 
 
 class ArgumentTypeError(TorchWhyError, TypeError):
@@ -23,8 +22,8 @@ class ArgumentTypeError(TorchWhyError, TypeError):
 
 
 class TraceError(TorchWhyError, OSError):
-    """A file cannot be read, or holds no trace."""
+    """A file cannot be read, or is not a trace."""
 
 
 class MissingPackageError(TorchWhyError, ImportError):
-    """A package is not installed that this feature needs; the message says which."""
+    """This feature needs a package that is not installed; the message names it."""

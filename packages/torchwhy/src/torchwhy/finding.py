@@ -1,4 +1,4 @@
-"""What a rule found: symptom, evidence, cause, fix, and the time at stake."""
+"""Findings of rules: symptom, evidence, cause, fix, and the time at stake."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _NO_ROWS: Final = np.empty(0, np.int32)
 
 @dataclass(frozen=True)
 class Evidence:
-    """Rows of the trace a finding rests on, one entry per name.
+    """Evidence of a finding: events of the trace, one entry per name.
 
     Attributes:
-        name: of the events.
-        count: how many.
-        time_us: their time together, where that means something.
-        start_us: when the longest of them begins, in the file's own time, for looking it up in a viewer.
-        where: its thread or stream.
-        stack: Python frames around it, innermost first.
-        note: what else is to see, such as "115.6 MB at 10.1 GB/s".
-        rows: all of them, as rows of `trace.events`; none where it rests on no events, such as on a count of a job's.
+        name: name of the events.
+        count: number of events.
+        time_us: total time, if meaningful.
+        start_us: start of the longest event, in the file's time, to look it up in a viewer.
+        where: thread or stream of that event.
+        stack: Python frames around that event, innermost first.
+        note: further details, such as "115.6 MB at 10.1 GB/s".
+        rows: all events, as rows of `trace.events`; empty if the evidence has no events, such as a count over a job.
     """
 
     name: str
@@ -59,37 +59,37 @@ class Evidence:
 
 
 def severity_of(share: float, most: str = "high") -> str:
-    """Rank a fraction of the window: low below 5%, medium from there, high from 20%; no higher than `most`."""
+    """Return the severity of a fraction of the window: low below 5%, medium from 5%, high from 20%; at most `most`."""
     rank = "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"
     return min(rank, most, key=SEVERITIES.index)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that is wrong, or worth knowing.
+    """A problem, or a fact worth knowing.
 
     Attributes:
-        title: the symptom in one line, with its number.
-        severity: one of `SEVERITIES`. A rule gives it only where there is nothing to act on ("info") or where
-            results or the trace itself are wrong; left out, it follows from the time at stake.
-        most: the severest it may be, where it follows from the time at stake.
+        title: the symptom in one line, with a number.
+        severity: one of `SEVERITIES`. By default it follows from the time at stake. A rule sets it only if there is
+            nothing to fix ("info") or if results or the trace are wrong.
+        most: upper limit of a severity that follows from the time at stake.
         confidence: one of `CONFIDENCES`.
-        time_us: time at stake, microseconds of `window`: what the fix can save at most. A rule gives the time that the
-            fix removes; left out, it is the length of `stretches`, or 0 without them. Whoever runs the rule replaces it
-            by what that saves (`most_saved`). Savings of several findings don't add up.
-        window: what `time_us` is a part of.
-        left_out_us: one giant gap of the window, microseconds, which the share leaves out since the finding isn't about
-            it; whoever runs the rule fills it in.
-        once: whether that time is spent once. Rules say so of what does not return; filled in where all of it lies in a
-            cold first step, which the verdict leaves out.
-        evidence: what it rests on.
-        cause: why, in a sentence or two.
-        linked: True where ids in the trace tie cause and symptom; False where the cause is inferred.
-        fix: what to do, fitted to what the program does already.
-        stretches: when the time that the fix removes is spent, within the window. A rule that leaves it out means the
-            times of its evidence's rows; whoever runs the rule fills that in.
-        code, slug, source: of the rule; filled in by whoever runs it.
-        id: by which it can be asked for, such as "B9-3f1c"; filled in by whoever runs the rules (`identified`).
+        time_us: time at stake, microseconds of `window`: the most that the fix can save. A rule gives the time that the
+            fix removes, by default the length of `stretches`, or 0. `diagnose` replaces it by the time that this saves
+            (`most_saved`). The savings of several findings do not add up.
+        window: length of the window that `time_us` is part of, microseconds.
+        left_out_us: one giant gap of the window, microseconds, which the share excludes because the finding is not
+            about it; set by `diagnose`.
+        once: whether the time is spent only once. Set by rules about one-time costs, and by `diagnose` if all of it
+            lies in a cold first step, which the verdict excludes.
+        evidence: the events behind the finding.
+        cause: the reason, in one or two sentences.
+        linked: True if ids in the trace connect cause and symptom; False if the cause is inferred.
+        fix: what to do, adapted to what the program already does.
+        stretches: the time ranges within the window that the fix removes. The default, set by `diagnose`, is the times
+            of the evidence's rows.
+        code, slug, source: of the rule; set by `diagnose`.
+        id: identifies the finding in commands, such as "B9-3f1c"; set by `diagnose` (`identified`).
     """
 
     title: str
@@ -125,15 +125,16 @@ class Finding:
 
     @property
     def share(self) -> float:
-        """Time at stake as a fraction of the window without what is left out; 0 where that has no length."""
+        """Time at stake as a fraction of the window without `left_out_us`; 0 if that has no length."""
         whole = self.window.us - self.left_out_us
         return self.time_us / whole if whole else 0.0
 
     @property
     def subject(self) -> str:
-        """What it is about, in a word that stays from one recording of a program to the next; "" for the whole.
+        """The subject of the finding, a name that is the same in other recordings of the program; "" for the whole
+        program.
 
-        The first name of its evidence, without folders, lines of code, addresses and numbers of steps.
+        It is the first name of the evidence, without folders, line numbers, addresses and step numbers.
         """
         name = self.evidence[0].name if self.evidence else ""
         return stable_name(_PLACE.sub(r"\1", name) if ".py" in name and len(name) < _LONGEST_PLACE else name)
@@ -145,10 +146,10 @@ class Finding:
 
 
 def identified(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Give findings their ids: the rule's code, and digits that follow from what the finding is about.
+    """Assign ids to findings: the rule's code, and digits derived from the finding's subject.
 
-    So an id is the same whatever the order of a file's events and the folders of the program, and mostly in the next
-    recording too. Where a rule finds the same twice, the later one's id ends in ".2".
+    An id therefore does not depend on the order of events or the program's folder, and is usually the same in the next
+    recording. If a rule has two findings with the same subject, the second id ends in ".2".
     """
     given = tuple(findings)
     alike: dict[str, list[int]] = defaultdict(list)

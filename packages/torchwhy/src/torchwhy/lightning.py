@@ -23,23 +23,23 @@ STEP = "run_training_batch"
 
 
 class TorchwhyProfiler(Profiler):  # type: ignore[misc, unused-ignore]
-    """Records some steps of `Trainer.fit`, and writes a folder with trace, findings and report.
+    """Record some steps of `Trainer.fit`, and write a folder with the trace, findings and a report.
 
         trainer = Trainer(profiler=TorchwhyProfiler("traces/fit"), ...)
         trainer.fit(model)
         trainer.profiler.session.findings
 
-    A step goes from the end of one training batch to the end of the next, so that waiting for data is part of it.
+    A step lasts from the end of one training batch to the end of the next, so it includes waiting for data.
 
     Args:
-        path: the folder to write, as of `torchwhy.profile`.
+        path: the folder to write, as in `torchwhy.profile`.
         options: further arguments of `torchwhy.profile`, such as wait=3 and active=5.
 
     Attributes:
-        session: the `torchwhy.profile` that records; its `result` and `findings` are there after `fit`.
+        session: the `torchwhy.profile` that records; its `result` and `findings` are available after `fit`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: as `torchwhy.profile`.
+        ArgumentError, ArgumentTypeError: as in `torchwhy.profile`.
     """
 
     def __init__(self, path: str | os.PathLike[str] = "traces/lightning", **options: Any) -> None:
@@ -48,21 +48,21 @@ class TorchwhyProfiler(Profiler):  # type: ignore[misc, unused-ignore]
         self.session = self._recording.session
 
     def start(self, action_name: str) -> None:
-        """Begin with the first batch."""
+        """Start recording at the first batch."""
         if action_name == STEP:
             self._recording.begin()
 
     def stop(self, action_name: str) -> None:
-        """End a step with each batch."""
+        """End a step after each batch."""
         if action_name == STEP:
             self._recording.step()
 
     def summary(self) -> str:
-        """Write the folder, and return what it says."""
+        """Write the folder, and return its report."""
         self._recording.end()
         return str(self.session.result) if self.session.result else ""
 
     def teardown(self, stage: str | None) -> None:
-        """Write the folder, if that was not done."""
+        """Write the folder, unless it is already written."""
         self._recording.end()
         super().teardown(stage)

@@ -28,7 +28,7 @@ def serve(folders: Sequence[Path]) -> None:
     """Serve until stdin ends.
 
     Args:
-        folders: in which recordings may lie.
+        folders: folders of recordings.
     """
     tools = Tools(folders)
     one_at_a_time = anyio.CapacityLimiter(1)  # an open recording computes, and keeps, what is asked of it

@@ -1,4 +1,4 @@
-"""What notebooks show: the report page in a frame, with what `torchwhy explain` says below it."""
+"""Notebook display of a trace: the report page in a frame, with a text report as fallback."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MOST_EVENTS: Final = 500_000
 
 
 def trace_in_notebook(trace: LoadedTrace) -> str:
-    """Return the report page of a trace in a frame, and as text for those who see no frames.
+    """Return the report page of a trace in a frame, and a text report for viewers without frames.
 
-    The timeline gets coarser until the page has `LARGEST_FRAME` bytes. Where its text alone has more, or the trace has
-    more than `MOST_EVENTS` events, there is the text and how to write the page.
+    The timeline is coarsened until the page fits into `LARGEST_FRAME` bytes. If its text alone is larger, or the trace
+    has more than `MOST_EVENTS` events, only the text and the command that writes the page are shown.
     """
     diagnosis = diagnose(trace)
     text = render(explanation(describe(trace, diagnosis)), "html")

@@ -1,4 +1,4 @@
-"""What other packages offer by entry points: rules (`torchwhy.rules`) and vocabulary (`torchwhy.vocabulary`)."""
+"""Entry points of other packages: rules (`torchwhy.rules`) and vocabulary (`torchwhy.vocabulary`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VOCABULARY: Final = "torchwhy.vocabulary"
 
 @cache
 def offered(group: str) -> tuple[list[object], dict[str, str]]:
-    """Return the objects that a group's entry points name, and by name why others could not be loaded."""
+    """Return the objects of a group's entry points, and by name the reason why others could not be loaded."""
     found: list[object] = []
     failed = {}
     for entry in _all().select(group=group):

@@ -1,4 +1,4 @@
-"""`with profile(...) as p:` around a loop, `p.step()` at the end of each turn; at the end, what is slow and why."""
+"""Profile a loop: `with profile(...) as p:`, with `p.step()` at the end of each iteration."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ __all__ = ["profile"]
 
 
 class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile is)
-    """Record some steps of a loop with `torch.profiler`, and write a folder that says what is slow and why.
+    """Record some steps of a loop with `torch.profiler`, and write a folder with the trace, findings and a report.
 
-    Without any `p.step()` the whole block is recorded; of very many small operators only windows of it, which make it
-    about a tenth slower, the one with most events first. With steps, the first ones run unprofiled, as do those after
-    the last window: their time is the baseline that the profiler's own cost is reported against; only the very first
-    step is recorded and thrown away, until it is known that there are steps. Nothing that goes wrong with profiling
-    stops the program; a `ProfileWarning` reports it at the end of the block.
+    Without calls of `p.step()` the whole block is recorded. If it has very many small operators, only windows of it are
+    recorded, which slow it down by about a tenth; the window with the most events comes first. With steps, the first
+    steps and those after the last window run unprofiled: their time is the baseline for the reported overhead of the
+    profiler. Only the very first step is recorded and discarded, because steps are not yet known. Errors in profiling
+    never stop the program; a `ProfileWarning` reports them at the end of the block.
 
     Args:
-        path: the folder to write; if something is in it, `path-2`, `path-3`, ... Under torchrun each rank writes
-            `path/rank0` and so on. It appears when it is complete; `findings.json` follows a moment later.
-        wait: steps that run unprofiled before each window, >= 0.
-        warmup: steps under the profiler that are dropped, >= 0.
-        active: steps recorded, >= 1. None records 3 and then more until their median is known (its interval is less
-            than 5 % wide), they take 2 s, or they are 20; in several windows, or several processes, just 3.
-        repeat: number of windows, >= 0. 0 is no end: windows are recorded until they hold 200,000 events.
-        shapes: record the sizes of the operators' inputs.
+        path: the folder to write; if it is not empty, `path-2`, `path-3`, ... Under torchrun each rank writes
+            `path/rank0` and so on. The folder appears when it is complete; `findings.json` follows a moment later.
+        wait: unprofiled steps before each window, >= 0.
+        warmup: profiled steps that are discarded, >= 0.
+        active: recorded steps, >= 1. None records at least 3 steps, until their median is known (the confidence
+            interval is narrower than 5 %), or they take 2 s, or 20 are recorded; with several windows or processes,
+            exactly 3.
+        repeat: number of windows, >= 0. 0 means no limit: windows are recorded until they contain 200,000 events.
+        shapes: record the shapes of operators' inputs.
         memory: record every allocation; adds `memory.json`.
-        stacks: record Python stacks; adds a table by stack and folded stacks. None records them where a step makes so
-            few calls that they make it less than 5 % longer, and 10,000 at most, as counted in the last step before
-            warm-up.
+        stacks: record Python stacks; adds a table by stack and folded stacks. None records them if they slow down a
+            step by less than 5 % and it makes at most 10,000 calls, as counted in the last step before warm-up.
         flops: estimate floating point operations.
-        modules: record the module hierarchy where TorchScript knows it.
-        cuda: record the GPU; None records it where there is one.
+        modules: record the module hierarchy of TorchScript.
+        cuda: record the GPU; None records it if one is available.
         sync_events: record when the CPU waits for the GPU, and streams for each other.
-        power: read clock, power and temperature of NVIDIA's GPUs every 20 ms; they become counters of the trace.
-        tensorboard: also write what TensorBoard's profiler plugin reads, into `tensorboard/`.
-        activities: what to record in place of what `cuda` says: some of "cpu", "cuda" and "xpu", or members of
-            `torch.profiler.ProfilerActivity`. Unavailable ones cause a warning.
-        on_trace_ready: is called at the end of each window with the `torch.profiler.profile`, as PyTorch does:
+        power: read clock, power and temperature of NVIDIA GPUs every 20 ms and record them as counters of the trace.
+        tensorboard: also write files for TensorBoard's profiler plugin into `tensorboard/`.
+        activities: activities to record, instead of `cuda`: some of "cpu", "cuda" and "xpu", or members of
+            `torch.profiler.ProfilerActivity`. Unavailable activities cause a warning.
+        on_trace_ready: called at the end of each window with the `torch.profiler.profile`, as in PyTorch:
             `torch.profiler.tensorboard_trace_handler("logs")`, `lambda p: print(p.key_averages().table())`.
-        seconds: how long a block without steps is recorded at most, > 0.
-        schedule: what `torch.profiler.schedule(...)` returns, in place of `wait`, `warmup`, `active` and `repeat`.
-        **pytorchs: `record_shapes`, `profile_memory`, `with_stack`, `with_flops` and `with_modules`, as
-            `torch.profiler.profile` calls `shapes`, `memory`, `stacks`, `flops` and `modules`.
+        seconds: maximum recording time of a block without steps, > 0.
+        schedule: the result of `torch.profiler.schedule(...)`, instead of `wait`, `warmup`, `active` and `repeat`.
+        **pytorchs: `record_shapes`, `profile_memory`, `with_stack`, `with_flops` and `with_modules`, PyTorch's names of
+            `shapes`, `memory`, `stacks`, `flops` and `modules`.
 
     Attributes:
-        result: the `Capture` after the block; `print(p.result)` shows it, findings included.
-        findings: what the rules found in the first window, the most time at stake first; () where it was not read.
+        result: the `Capture`, available after the block; `print(p.result)` shows it with the findings.
+        findings: the findings in the first window, sorted by time at stake; () if it was not read.
 
     Raises:
-        ArgumentError: a step count, a time or an activity out of its range; both `activities` and `cuda`.
-        ArgumentTypeError: an argument that is no path, list or callable where one is needed.
+        ArgumentError: a step count, a time or an activity is invalid, or both `activities` and `cuda` are given.
+        ArgumentTypeError: an argument has the wrong type.
 
     >>> import tempfile, torch
     >>> folder = tempfile.mkdtemp()
@@ -83,22 +83,22 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
 
     @cached_property
     def trace(self) -> LoadedTrace:
-        """The trace of the first window, once the block has ended.
+        """The trace of the first window, available after the block.
 
         Raises:
-            TorchWhyError: nothing was recorded, or the block hasn't ended.
+            TorchWhyError: nothing was recorded, or the block has not ended.
         """
         return load(self._file)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Table:
-        """Operators by name in the first window: `trace.ops`, as PyTorch's profiler spells it."""
+        """Operators by name in the first window; PyTorch's name of `trace.ops`."""
         return self.trace.key_averages(group_by_input_shape, group_by_stack_n)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Copy the trace of the first window to a file, compressed where its name ends in .gz.
+        """Copy the trace of the first window to a file, compressed if its name ends in .gz.
 
         Raises:
-            TorchWhyError: nothing was recorded, or the block hasn't ended.
+            TorchWhyError: nothing was recorded, or the block has not ended.
             OSError: the file cannot be written.
         """
         if Path(path).suffix == ".gz":
@@ -108,7 +108,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
                 shutil.copyfileobj(packed, plain, 1 << 20)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        """Write call paths and their times, see `LoadedTrace.export_stacks`."""
+        """Write call paths with their times; see `LoadedTrace.export_stacks`."""
         self.trace.export_stacks(path, metric)
 
     @property

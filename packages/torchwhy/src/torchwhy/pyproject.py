@@ -14,7 +14,7 @@ __all__ = ["SettingsFileError", "find_pyproject", "read_tool_table"]
 
 
 class SettingsFileError(TorchWhyError, OSError):
-    """A file with settings cannot be read, or is no TOML."""
+    """A settings file cannot be read, or is not TOML."""
 
 
 def find_pyproject(start: Path) -> Path | None:
@@ -26,11 +26,11 @@ def find_pyproject(start: Path) -> Path | None:
 
 
 def read_tool_table(path: Path, name: str) -> Mapping[str, Any]:
-    """Return the table `[tool.torchwhy.NAME]` of a file, empty where it has none.
+    """Return the table `[tool.torchwhy.NAME]` of a file, or an empty one.
 
     Raises:
-        SettingsFileError: the file cannot be read, or is no TOML.
-        ArgumentError: it is no table.
+        SettingsFileError: the file cannot be read, or is not TOML.
+        ArgumentError: the entry is not a table.
     """
     try:
         content = msgspec.toml.decode(path.read_bytes())

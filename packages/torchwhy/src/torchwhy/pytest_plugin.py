@@ -1,10 +1,10 @@
-"""The pytest fixture `profile_gate`: budgets on what a block does.
+"""The pytest fixture `profile_gate`: budgets for a block of code.
 
     def test_step(profile_gate):
         with profile_gate(kernel_launches__max=12, syncs__eq=0, graph_breaks__eq=0):
             step()
 
-pytest itself loads `_torchwhy_pytest`, which comes here when the fixture is used.
+pytest loads `_torchwhy_pytest`, which imports this module when the fixture is used.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["GateWarning", "ProfileGate"]
 
 
 class GateWarning(UserWarning):
-    """A limit was kept that nothing could have exceeded here."""
+    """A limit was kept, but could not have been exceeded here."""
 
 
 class ProfileGate:
-    """Calling it with budgets gives a block that fails the test when it does more than they allow."""
+    """Call it with budgets to get a context manager that fails the test if the block exceeds them."""
 
     def __init__(self, folder: Path) -> None:
         """Look for `pyproject.toml` in `folder` and above."""
@@ -40,22 +40,22 @@ class ProfileGate:
     def __call__(
         self, budgets: Mapping[str, int] | str | None = None, /, *, trace: bool | None = None, **more: int
     ) -> Iterator[Counting]:
-        """Count the block and check it; the budgets of `pyproject.toml` apply where none is given.
+        """Count the block and check it; without arguments, the budgets of `pyproject.toml` apply.
 
-        A limit that was kept because it could not be exceeded here (`syncs` without a GPU, graph breaks where nothing
-        was compiled) gives a `GateWarning`.
+        A limit that could not be exceeded here (`syncs` without a GPU, graph breaks without compilation) gives a
+        `GateWarning`.
 
         Args:
-            budgets: `{"aten::mm__max": 4}`, for names that are no Python names, or the name of a table in
-                `pyproject.toml`: "train" for `[tool.torchwhy.budgets.train]`, with the common budgets.
+            budgets: `{"aten::mm__max": 4}`, for names that are not Python identifiers, or the name of a table in
+                `pyproject.toml`: "train" for `[tool.torchwhy.budgets.train]`, in addition to the common budgets.
             trace: as in `torchwhy.count`; None also traces where a budget needs it.
-            more: `syncs__eq=0`; they go before those of the table.
+            more: budgets such as `syncs__eq=0`; they override the table.
 
         Yields:
             the count, whose numbers are complete after the block.
 
         Raises:
-            ArgumentError, ArgumentTypeError: for a wrong budget, before the block runs.
+            ArgumentError, ArgumentTypeError: a budget is invalid; raised before the block runs.
         """
         from torchwhy.counters import count
 
@@ -74,9 +74,9 @@ class ProfileGate:
     def time_ratio(
         self, step: Callable[[], Any], reference: Callable[[], Any], *, max_ratio: float, max_time_s: float = 5.0
     ) -> float:
-        """Fail when `step` surely takes more than `max_ratio` times as long as `reference`, timed in turns just now.
+        """Fail if `step` takes significantly more than `max_ratio` times as long as `reference`, timed alternately.
 
-        Times alone differ between machines; a ratio within one run does not, and its interval says how sure it is.
+        Times differ between machines, but a ratio within one run does not, and it has a confidence interval.
 
         Returns:
             the median ratio.
@@ -109,7 +109,7 @@ class ProfileGate:
         wanted = {**(given or {}), **more}
         allowed = parse_budgets(wanted) if wanted else budgets_from(path) if path else ()
         if not allowed:
-            raise ArgumentError("profile_gate needs a budget, as syncs__eq=0; pyproject.toml has none to fall back on")
+            raise ArgumentError("profile_gate needs a budget, such as syncs__eq=0; pyproject.toml has no budgets")
         return allowed
 
     @staticmethod

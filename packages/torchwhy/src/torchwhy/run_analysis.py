@@ -1,6 +1,6 @@
-"""The end of a run: the traces in its folder are read, and the folder says what is wrong.
+"""Analysis at the end of a run: read the traces in its folder and write the findings.
 
-Recording knows nothing of reading; here the two halves meet.
+This module connects recording with analysis, which are otherwise independent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LARGEST: Final = 50_000_000
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the traces of a run say: as a few lines of text, the findings in the first, and operators by name."""
+    """Analysis of a run's traces: a short text, the findings in the first trace, and operators by name."""
 
     text: str
     findings: tuple[Finding, ...] = ()
@@ -69,7 +69,7 @@ class _Notes(msgspec.Struct, frozen=True):
 def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "text") -> Explanation:
     """Read the traces of a run: write its tables, `findings.json` and `report.html` of each window, and `report.txt`.
 
-    Nothing is raised, whatever goes wrong: the program has run and its folder is whole. The text says so.
+    Errors are never raised, because the program has run and its folder is complete; the text reports them.
 
     Args:
         folder: of the run; or a trace that another profiler wrote, beside which nothing is written.
@@ -137,7 +137,7 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
 def _diagnosed(path: Path, directory: Path, name: str) -> tuple[LoadedTrace, Diagnosis, TraceReport]:
     """A trace, what the rules find in it, and what there is to say of both."""
     settings = settings_from(find_pyproject(directory))
-    # A program may have made errors of what is none by default, in Python or in NumPy.
+    # A program may have turned warnings into errors, in Python or in NumPy.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         trace = load(path)

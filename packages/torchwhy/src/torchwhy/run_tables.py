@@ -1,4 +1,4 @@
-"""The tables of a run, made from its traces: operators, call paths for flame graphs, memory over time."""
+"""Tables of a run: operators, call paths for flame graphs, memory over time."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _NUMBERS: Final = [field.name for field in fields(OperatorRow) if field.name not
 
 @dataclass(frozen=True)
 class MemoryTimeline:
-    """One device in one window.
+    """Memory of one device in one window.
 
     Attributes:
         device: such as "cpu" or "cuda:0".
         window: number of the window, from 1.
-        peak_bytes: most allocated at once. On the CPU what was allocated before the window does not count, so
-            memory released later than it was recorded may make totals negative.
+        peak_bytes: peak of allocated memory. On the CPU, memory allocated before the window does not count, so totals
+            can be negative when it is released.
         time_us: microseconds since the first event of the window.
         allocated_bytes: in use after each event.
         reserved_bytes: held by the caching allocator after each event; 0 without a caching allocator.
@@ -64,7 +64,7 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
 
 def write_tables(folder: Path, traces: Sequence[LoadedTrace]) -> tuple[OperatorRow, ...]:
-    """Write tables by what was recorded, added up over windows; return the rows by name.
+    """Write the tables for the recorded data, summed over windows; return the rows by name.
 
     `operators.json` and `.txt`; `operators_by_shape` with shapes; `operators_by_stack`, `stacks_cpu.folded` and
     `stacks_gpu.folded` with stacks; `memory.json` with memory.

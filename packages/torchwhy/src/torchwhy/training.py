@@ -1,4 +1,4 @@
-"""A recording that a training framework begins, steps and ends: what its adapters share."""
+"""Recording that a training framework controls; base of the adapters."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["TrainingRecording"]
 
 
 class TrainingRecording:
-    """A `profile` whose block a framework opens and closes by calls.
+    """A `profile` that a framework starts and stops by calls.
 
     Args:
-        path: the run's folder.
-        options: of `torchwhy.profile`.
+        path: folder of the run.
+        options: options of `torchwhy.profile`.
 
     Attributes:
-        session: that `profile`; `session.result` and `session.findings` are there when it has ended.
+        session: the `profile`; `session.result` and `session.findings` are available after its end.
 
     Raises:
         ArgumentError, ArgumentTypeError: as `profile`.
@@ -31,19 +31,19 @@ class TrainingRecording:
         self._recording = self._ended = False
 
     def begin(self) -> None:
-        """Begin with the first step, unless that was done."""
+        """Start recording, unless it has started."""
         if not self._recording and not self._ended:
             self._recording = True
             atexit.register(self.end)  # frameworks don't call back when training raises
             self.session.__enter__()
 
     def step(self) -> None:
-        """Say that a step has ended."""
+        """End a step."""
         if self._recording:
             self.session.step()
 
     def end(self) -> None:
-        """Write the run's folder, unless nothing was recorded or that was done."""
+        """Write the run's folder, unless nothing was recorded or it is already written."""
         if self._recording:
             self._recording, self._ended = False, True
             atexit.unregister(self.end)

@@ -16,23 +16,23 @@ __all__ = ["TorchwhyCallback"]
 
 
 class TorchwhyCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Records some steps of `Trainer.train`, and writes a folder with trace, findings and report.
+    """Record some steps of `Trainer.train`, and write a folder with the trace, findings and a report.
 
         callback = TorchwhyCallback("traces/train")
         Trainer(model, arguments, train_dataset=data, callbacks=[callback]).train()
         callback.session.findings
 
-    A step goes from the end of one optimizer step to the end of the next, so that waiting for data is part of it.
+    A step lasts from the end of one optimizer step to the end of the next, so it includes waiting for data.
 
     Args:
-        path: the folder to write, as of `torchwhy.profile`.
+        path: the folder to write, as in `torchwhy.profile`.
         options: further arguments of `torchwhy.profile`, such as wait=3 and active=5.
 
     Attributes:
-        session: the `torchwhy.profile` that records; its `result` and `findings` are there after `train`.
+        session: the `torchwhy.profile` that records; its `result` and `findings` are available after `train`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: as `torchwhy.profile`.
+        ArgumentError, ArgumentTypeError: as in `torchwhy.profile`.
     """
 
     def __init__(self, path: str | os.PathLike[str] = "traces/transformers", **options: Any) -> None:
@@ -40,7 +40,7 @@ class TorchwhyCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self.session = self._recording.session
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
-        """Begin with the first step."""
+        """Start recording at the first step."""
         self._recording.begin()
 
     def on_step_end(self, *_: Any, **__: Any) -> None:

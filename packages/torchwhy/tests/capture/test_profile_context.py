@@ -212,7 +212,7 @@ def test_a_later_profiler_of_the_program_goes_first(tmp_path):
                 loop(p, 4)
 
     with (
-        pytest.warns(ProfileWarning, match="the program started a PyTorch profiler of its own"),
+        pytest.warns(ProfileWarning, match="the program started another PyTorch profiler"),
         pytest.warns(ProfileWarning, match="the program's own profiler wrote no trace"),
     ):
         run()
@@ -305,7 +305,7 @@ def test_the_spelling_of_torch_profiler_is_taken(tmp_path):
 def test_what_torch_profiler_calls_otherwise_is_named(tmp_path):
     with pytest.raises(ArgumentTypeError, match="no argument 'use_cuda'; of torch"):
         profile(tmp_path, use_cuda=True)
-    with pytest.raises(ArgumentError, match="leave out wait, warmup, active and repeat"):
+    with pytest.raises(ArgumentError, match="omit wait, warmup, active and repeat"):
         profile(tmp_path, wait=1, schedule=torch.profiler.schedule(wait=1, warmup=1, active=2))
     with pytest.raises(TorchWhyError, match="the block has not ended"):
         profile(tmp_path).key_averages()

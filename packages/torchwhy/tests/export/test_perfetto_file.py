@@ -135,5 +135,5 @@ def test_damaged_files_come_out_whole(tmp_path):
 
 def test_the_trace_is_not_overwritten(tmp_path):
     story().write(tmp_path / "trace.json")
-    with pytest.raises(ArgumentError, match="another file than the trace"):
+    with pytest.raises(ArgumentError, match="differ from the trace's file"):
         write_perfetto(str(tmp_path / "trace.json"), tmp_path / "trace.json")

@@ -127,7 +127,7 @@ def test_bad_arguments_are_refused_before_anything_runs(repository):
         with pytest.raises(ArgumentError, match=said):
             bisect(made, never, **options)
     (made.folder / "program.py").write_text("mine")
-    with pytest.raises(ArgumentError, match="files differ from what is committed"):
+    with pytest.raises(ArgumentError, match="the working tree has uncommitted changes"):
         bisect(made, never, good=commits[0])
     assert (made.folder / "program.py").read_text() == "mine"
     made.ask("checkout", "--quiet", "program.py")

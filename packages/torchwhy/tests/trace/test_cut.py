@@ -101,7 +101,7 @@ def test_the_trace_itself_is_never_overwritten(tmp_path):
     before = path.read_bytes()
     (tmp_path / "link.json").symlink_to(path)
     for output in (path, tmp_path / "link.json"):
-        with pytest.raises(ArgumentError, match="output must be another file"):
+        with pytest.raises(ArgumentError, match="output must differ from the trace's file"):
             torchwhy.cut(path, output, steps=1)
     assert path.read_bytes() == before
 

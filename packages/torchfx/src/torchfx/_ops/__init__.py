@@ -2,7 +2,7 @@
 
 All take float32 or float64 signals (..., time) on any device, compute in float64, and return the output and the
 state after it (float64, SciPy's zi layout), from which the next block continues. Coefficients may have leading
-dimensions, which broadcast with the signal's: each example, channel or band then has a filter of its own.
+dimensions, which broadcast with the signal's: each example, channel or band can have a different filter.
 """
 
 from __future__ import annotations
@@ -390,7 +390,7 @@ def delay_network_forward(
     state: Tensor | None = None,
     filter_first: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run delay lines that feed each other, each through a filter of its own: feedback delays, combs, reverberators.
+    """Run delay lines that feed each other, each through its own filter: feedback delays, combs, reverberators.
 
     r_i[t] = s_i[t - delays[i]], s = F(A r) + B x, y = C r + D x, with M = [[A, B], [C, D]].
 

@@ -1,6 +1,6 @@
 """Audio files, whole or block by block.
 
-The suffix decides the format, outputs appear whole or not at all, and every error fits one line.
+The suffix selects the format, outputs appear only when complete, and every error message is one line.
 """
 
 from torchfx.audio_io.bitrate import kept_bitrate

@@ -67,7 +67,7 @@ class AACReader:
         self._av = _opened(file, container)
         stream = next(iter(self._av.streams.audio), None)
         if stream is None:
-            raise AudioFileError(f"cannot read {name}: it holds no sound")
+            raise AudioFileError(f"cannot read {name}: it has no audio stream")
         self._decoded = self._frames(stream)
         self._rest: npt.NDArray[Any] = np.empty((0, 1), np.float32)
         self.samplerate = self.channels = self.frames = self._position = 0

@@ -77,11 +77,11 @@ UNWRITABLE = {
 
 @dataclass(frozen=True)
 class Chapter:
-    """A named place in a recording; it reaches to the next one.
+    """A chapter of a recording; it ends where the next chapter begins.
 
     Attributes:
-        start_s: where it begins, seconds. Files hold it to 1 ms.
-        title: its name.
+        start_s: start, seconds. Files store it with a resolution of 1 ms.
+        title: title of the chapter.
     """
 
     start_s: float
@@ -90,17 +90,18 @@ class Chapter:
 
 @dataclass(frozen=True)
 class AudioInfo:
-    """What a file says of itself.
+    """Metadata of an audio file.
 
     Attributes:
         fs: sample rate, Hz.
         channels: number of channels.
         frames: samples per channel.
         format: container, such as "WAV".
-        encoding: how samples are held, such as "PCM_16".
-        tags: its texts by name, such as "title"; see `torchfx.audio_io.TAGS`.
-        bitrate: of a lossy encoding, bits per second: what Vorbis' header says, else the mean; None otherwise.
-        chapters: by their beginning.
+        encoding: sample encoding, such as "PCM_16".
+        tags: tags by name, such as "title"; see `torchfx.audio_io.TAGS`.
+        bitrate: bit rate of a lossy encoding, bits per second: nominal for Vorbis, else the mean; None for lossless
+            encodings.
+        chapters: chapters, sorted by start.
     """
 
     fs: int
@@ -114,7 +115,7 @@ class AudioInfo:
 
     @property
     def bits(self) -> int | None:
-        """Bits per sample, or None where the encoding is lossy."""
+        """Bits per sample, or None for a lossy encoding."""
         return BITS.get(self.encoding)
 
 

@@ -1,4 +1,4 @@
-"""Reading: block by block, or whole."""
+"""Read audio files, block by block or whole."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ MP3_LEAD = 1 << 15
 
 
 class Reader:
-    """A file that is read block by block; only the block asked for is in memory.
+    """Read a file block by block, in constant memory.
 
     Args:
-        source: a path, or a binary file object, which is read from its current position on and stays open. WAV, FLAC,
-            OGG, MP3, AIFF or whatever else libsndfile reads, and with PyAV (package `av`) .m4a and .aac. A pipe is
-            copied to a temporary file first.
+        source: a path, or a binary file object, which is read from its current position and stays open. WAV, FLAC, OGG,
+            MP3, AIFF and all other formats of libsndfile, and with PyAV (package `av`) .m4a and .aac. A pipe is copied
+            to a temporary file first.
         raw: sample rate (Hz), number of channels and encoding of a file without a header, such as (16000, 1, "PCM_16"),
             little-endian.
 
     Attributes:
-        name: the file's, as messages show it.
-        info: everything below that its header says, in one piece.
+        name: name of the file in messages.
+        info: the attributes below that the header contains, as one object.
         fs: sample rate, Hz.
         channels: number of channels.
         frames: samples per channel.
         format: container, such as "WAV".
-        encoding: how samples are held, such as "PCM_16".
-        bits: bits per sample, or None where the encoding is lossy.
-        tags: the file's texts by name, such as "title".
-        chapters: its named places.
+        encoding: sample encoding, such as "PCM_16".
+        bits: bits per sample, or None for a lossy encoding.
+        tags: tags by name, such as "title".
+        chapters: chapters of the file.
 
     Raises:
-        AudioFileError: the file is missing, empty, truncated, or of no known format.
-        ArgumentTypeError: neither a path nor a binary file object.
+        AudioFileError: the file is missing, empty, truncated, or in an unknown format.
+        ArgumentTypeError: the source is neither a path nor a binary file object.
 
     Examples:
         >>> import io, torch
@@ -91,7 +91,7 @@ class Reader:
 
     @property
     def goes_anywhere(self) -> bool:
-        """Whether `seek` is quick to any frame: integers and floats, compressed by FLAC or not."""
+        """Whether `seek` is fast: true for PCM and FLAC."""
         plain = self.encoding in {*INTEGERS, "FLOAT", "DOUBLE"}
         return plain and not (self._file is None or isinstance(self._file, AACReader)) and self._file.seekable()
 
@@ -147,15 +147,15 @@ class Reader:
         """Read the next frames.
 
         Args:
-            count: how many, >= 0. Fewer come back where the file ends, and none at its end.
+            count: number of frames, >= 0. At the end of the file fewer frames, or no frames, are returned.
 
         Returns:
-            Samples (channels, <= count); float64 if the file holds doubles, float32 otherwise, integers scaled to
-            [-1, 1). Integers come back contiguous. Floats come as the transpose of what the file holds: a second pass
-            over them would cost more than reading them did.
+            Samples (channels, <= count); float64 if the file holds doubles, else float32, with integers scaled to [-1,
+            1). Samples of integer files are contiguous. Samples of float files are a transposed view, because copying
+            them would take longer than reading them.
 
         Raises:
-            AudioFileError: the file ends before its header says so, cannot be read, or was closed.
+            AudioFileError: the file is truncated, cannot be read, or was closed.
         """
         import torch  # takes a second to load, and headers are read without it
 
@@ -166,7 +166,7 @@ class Reader:
 
         Args:
             count: as for `read`.
-            exact: whether integers of 32 bits come as float64, which holds them all, instead of float32.
+            exact: whether 32-bit integers become float64, which represents them exactly, instead of float32.
         """
         count = min(whole_number("count", count, 0), self.frames - self._position)
         integers = integer_type(self.encoding)
@@ -190,7 +190,7 @@ class Reader:
         return samples
 
     def part(self, frame_offset: int = 0, num_frames: int = -1) -> Tensor:
-        """Read `num_frames` (-1: all) from `frame_offset` on, as `load` does.
+        """Read `num_frames` (-1: all) from `frame_offset` on, like `load`.
 
         Raises:
             ArgumentError: frame_offset or num_frames out of range.
@@ -216,9 +216,9 @@ class Reader:
             )
 
     def seek(self, frame: int) -> None:
-        """Go to a frame, counted from the start, from 0 to `frames`.
+        """Seek to a frame, counted from the start, from 0 to `frames`.
 
-        Ogg, .m4a and .aac files are decoded up to it: 5 minutes take about a second.
+        Ogg, .m4a and .aac files are decoded up to this frame: 5 minutes take about a second.
         """
         if whole_number("frame", frame, 0) > self.frames:
             raise ArgumentError(f"frame must lie in [0, {self.frames}] for {self.name}, got {frame}")
@@ -265,12 +265,12 @@ class Reader:
 
 
 def info(path: str | os.PathLike[str] | BinaryIO) -> AudioInfo:
-    """Read a file's header, and the last frame of a FLAC, which is not there where the file was cut.
+    """Read a file's header. For FLAC, also read the last frame, to detect truncated files.
 
-    `Reader` says what may be passed.
+    See `Reader` for the supported sources.
 
     Raises:
-        AudioFileError: the file is missing, empty, truncated or of no known format.
+        AudioFileError: the file is missing, empty, truncated, or in an unknown format.
     """
     with Reader(path) as file:
         if file.format == "FLAC":
@@ -283,15 +283,15 @@ def load(path: str | os.PathLike[str] | BinaryIO, frame_offset: int = 0, num_fra
     """Read samples.
 
     Args:
-        path: WAV, FLAC, OGG, MP3, AIFF or whatever else libsndfile reads, or a binary file object that holds one.
+        path: path of a WAV, FLAC, OGG, MP3 or AIFF file, or another format of libsndfile; or a binary file object.
         frame_offset: first frame to read, >= 0.
-        num_frames: how many, > 0; -1 reads to the end. Fewer come back where the file ends.
+        num_frames: number of frames, > 0; -1 reads to the end. At the end of the file fewer frames are returned.
 
     Returns:
-        Samples (channels, frames), as `Reader.read` gives them, and the sample rate in Hz.
+        Samples (channels, frames), as `Reader.read` returns them, and the sample rate in Hz.
 
     Raises:
-        AudioFileError: the file is missing, empty, truncated, or of no known format.
+        AudioFileError: the file is missing, empty, truncated, or in an unknown format.
         ArgumentError: frame_offset or num_frames out of range.
     """
     with Reader(path) as file:

@@ -1,4 +1,4 @@
-"""Writing: block by block, or whole; the output appears when it is complete."""
+"""Write audio files, block by block or whole; the output appears when it is complete."""
 
 from __future__ import annotations
 
@@ -52,48 +52,45 @@ SPECTRA = {"VORBIS", "OPUS", "MPEG_LAYER_III", "AAC"}  # hold samples beyond ful
 
 
 class ClippingWarning(UserWarning):
-    """Samples lie beyond full scale, where the file holds integers or is decoded to them."""
+    """Samples exceed full scale in a file that stores integers or is decoded to integers."""
 
 
 class Writer:
-    """A file that is written block by block and appears under its name when the `with` block ends without an exception.
+    """Write a file block by block; it appears when the `with` block ends without an exception.
 
-    Until then the samples are in a temporary file beside it, `.torchfx-<process>-...`; after an exception nothing is
-    left. A file that is replaced keeps its permissions and, where that is allowed, its owner; a symbolic link stays
-    one.
+    Until then the samples are in a temporary file in the same folder, `.torchfx-<process>-...`, which is removed after
+    an exception. A replaced file keeps its permissions and, if possible, its owner; a symbolic link stays a link.
 
     Args:
-        target: a path, whose suffix decides the format: .wav, .flac, .ogg, .opus, .mp3, .aiff, .raw, and with PyAV
-            (package `av`) .m4a and .aac; or a binary file object, which gets the whole file at its current position
-            when the block ends well.
-        fs: sample rate, Hz, a whole number.
+        target: a path, whose suffix selects the format: .wav, .flac, .ogg, .opus, .mp3, .aiff, .raw, and with PyAV
+            (package `av`) .m4a and .aac; or a binary file object, into which the complete file is written at its
+            current position.
+        fs: sample rate, Hz, an integer.
         channels: number of channels.
         format: the format's name, instead of the suffix.
-        encoding: "PCM_S", "PCM_U", "PCM_F", "ULAW", "ALAW", or libsndfile's name of a subtype; by default float for
-            WAV, 24-bit integers for FLAC and AIFF, Vorbis for OGG.
+        encoding: "PCM_S", "PCM_U", "PCM_F", "ULAW", "ALAW", or libsndfile's name of a subtype; defaults: float for WAV,
+            24-bit integers for FLAC and AIFF, Vorbis for OGG.
         bits_per_sample: 8, 16, 24, 32 (or 64 for "PCM_F").
-        tags: texts by name, of `torchfx.audio_io.TAGS`. Those that the format has no place for are left out; libsndfile
-            appends its name to the software's.
-        double: make float64 the default for WAV.
-        bitrate: of MP3, Vorbis and Opus, bits per second at least, of AAC on average; by default what their encoders
-            choose.
-        chapters: named places; but for .m4a they need the package `mutagen`, and those behind the end are left out.
+        tags: tags by name, of `torchfx.audio_io.TAGS`. Tags that the format does not support are omitted; libsndfile
+            appends its name to the tag "software".
+        double: whether float64 is the default for WAV.
+        bitrate: minimum bit rate of MP3, Vorbis and Opus, mean bit rate of AAC, bits per second; by default the
+            encoder's choice.
+        chapters: chapters; they need the package `mutagen`, except for .m4a. Chapters after the end are omitted.
 
     Attributes:
-        format: the container, such as "WAV". A WAV beyond 4 GiB becomes RF64, its form for long recordings.
+        format: the container, such as "WAV". A WAV beyond 4 GiB becomes RF64, the WAV variant for long recordings.
         encoding: libsndfile's name of the encoding, such as "PCM_16".
-        frames: how many were written so far.
+        frames: number of frames written so far.
 
     Raises:
-        ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text that the format cannot
-            hold.
-        ArgumentTypeError: neither a path nor a binary file object; tags that are no texts.
-        AudioFileError: the folder is missing, the file cannot be written, or AAC is asked for without PyAV.
+        ArgumentError: the format is unknown, or does not support the encoding, rate, number of channels or tag.
+        ArgumentTypeError: the target is neither a path nor a binary file object, or a tag is not a string.
+        AudioFileError: the folder is missing, the file cannot be written, or AAC needs PyAV, which is not installed.
 
     Warns:
-        ClippingWarning: samples beyond full scale, once, with their number, unless the file holds floats.
-        UserWarning: tags or chapters that the format has a place for are lost, as mutagen is not installed, or as a WAV
-            has become RF64.
+        ClippingWarning: samples exceed full scale in a file without floats; issued once, with their number.
+        UserWarning: tags or chapters are lost because mutagen is not installed, or because a WAV became RF64.
 
     Examples:
         >>> import io, torch
@@ -150,15 +147,15 @@ class Writer:
         self.frames = 0
 
     def write(self, ys: Tensor | npt.NDArray[Any]) -> None:
-        """Append samples; all are checked before any is written.
+        """Append samples; all samples are checked before any is written.
 
         Args:
             ys: float32 or float64, (channels, frames), a tensor on any device or an array.
 
         Raises:
-            ArgumentError: another shape; NaN or inf where the file doesn't hold floats; a file beyond 4 GiB in a format
-                that counts its bytes in 32 bits.
-            ArgumentTypeError: neither, or complex numbers, half precision or integers.
+            ArgumentError: another shape; NaN or inf in a file without floats; more than 4 GiB in a format with 32-bit
+                sizes.
+            ArgumentTypeError: neither a tensor nor an array, or complex numbers, half precision or integers.
             AudioFileError: the file cannot be written, or is not open.
         """
         _check_samples(ys)
@@ -240,7 +237,7 @@ class Writer:
         return temporary.create(self._target.folder, self._suffix, self._target.mode)
 
     def __enter__(self) -> Writer:
-        """Make the temporary file."""
+        """Create the temporary file."""
         self._begin()
         try:
             with file_errors("write", self._target.name):
@@ -254,7 +251,7 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put the file in its place, or remove it after an exception."""
+        """Rename the temporary file to its target, or remove it after an exception."""
         try:
             if kind is None:
                 with file_errors("write", self._target.name):

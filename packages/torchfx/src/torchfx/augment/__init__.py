@@ -1,14 +1,14 @@
-"""Augmentation: filters, effects, noises, rooms and codecs, drawn for each example of a batch.
+"""Augmentation: filters, effects, noise, room responses and codecs with random parameters for each example of a batch.
 
     Random(fx.filter.Peaking, cutoff=log_uniform(100, 8000), gain_db=uniform(-6, 6), p=0.5)
 
-An augmentation is an `nn.Module`: signals (examples, channels, time) in, the same shape out (but for `Crop`, which sets
-the time); more leading dimensions are examples too, and (channels, time), as a Dataset gives it, is one example. In
-`eval()` it returns its input. Filters follow the wave's rate or `torchfx.sample_rate`, or get `fs=...` like any
-parameter.
+An augmentation is an `nn.Module` that takes signals (examples, channels, time) and returns the same shape (except
+`Crop`, which changes the time). Further leading dimensions are examples too, and (channels, time), as a Dataset returns
+it, is one example. In `eval()` mode it returns its input. Filters use the wave's rate, `torchfx.sample_rate`, or their
+parameter `fs`.
 
-Parameters are tensors with a value for each example, so that a batch is one call, except where a parameter cannot be a
-tensor (an order, a name, a time in samples): then there is one call for each of its values.
+Parameters are tensors with one value per example, so a batch is one call. If a parameter cannot be a tensor (an order,
+a name, a time in samples), there is one call for each of its values.
 """
 
 from torchfx.augment.augmentation import (

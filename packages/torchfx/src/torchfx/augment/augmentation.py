@@ -1,4 +1,6 @@
-"""`Augmentation`, the base class, distributions, and the augmentations that are made of processors and others."""
+"""`Augmentation` (the base class), distributions, and augmentations that wrap processors or combine other
+augmentations.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,14 @@ COLOR = named("color", choice_of(tuple(COLORS)))
 
 
 class Distribution(ABC):
-    """What a parameter is drawn from. A subclass writes `draw`."""
+    """Distribution of a random parameter. A subclass implements `draw`."""
 
     @abstractmethod
     def draw(self, examples: int, generator: torch.Generator | None) -> Tensor | list[Any]:
         """Return a value for each example: float64 (examples,), or a list."""
 
     def extremes(self) -> Sequence[Any]:
-        """Return values that a parameter is checked with when the augmentation is built."""
+        """Return the extreme values, to check the parameter when the augmentation is built."""
         return list(self.draw(1, torch.Generator().manual_seed(0)))
 
 
@@ -85,7 +87,7 @@ class _Choice(Distribution):
 
 
 def uniform(low: float, high: float) -> Distribution:
-    """Draw from low to high, each number as likely as any other.
+    """Uniform distribution from low to high.
 
     Examples:
         >>> uniform(-6, 6).draw(3, torch.Generator().manual_seed(0))
@@ -95,7 +97,7 @@ def uniform(low: float, high: float) -> Distribution:
 
 
 def log_uniform(low: float, high: float) -> Distribution:
-    """Draw from low > 0 to high, each ratio as likely as any other: for frequencies, times and quality factors."""
+    """Log-uniform distribution from low > 0 to high, for frequencies, times and quality factors."""
     low, high = _ascending(low, high)
     if low <= 0:
         raise ArgumentError(f"low must lie in (0, high], got {number_text(low)}")
@@ -103,7 +105,7 @@ def log_uniform(low: float, high: float) -> Distribution:
 
 
 def choice(options: Iterable[Any]) -> Distribution:
-    """Draw one of several values.
+    """Choose one of several values with equal probability.
 
     Examples:
         >>> choice(["lowshelf", "highshelf"])
@@ -126,20 +128,20 @@ def _ascending(low: float, high: float) -> tuple[float, float]:
 
 
 class Augmentation(nn.Module, ABC):
-    """A random change of each example; `Random` makes one of any filter or effect.
+    """Base class: a random change of each example. `Random` wraps any filter or effect.
 
-    What is drawn can be had and used again: `augmentation(x)` is `augmentation.run(x, augmentation.draw(len(x)))`, and
-    `run` changes a second signal, such as the target of a training, in the same way. As a label, what was drawn is a
-    dictionary: "applied", bool (examples,), and what the augmentation draws by name.
+    The random values can be reused: `augmentation(x)` equals `augmentation.run(x, augmentation.draw(len(x)))`, and
+    `run` can apply the same values to a second signal, such as a training target. `draw` returns a dictionary with
+    "applied", bool (examples,), and the drawn parameters by name; it can serve as a label.
 
-    Numbers come from PyTorch's own generator, which `torch.manual_seed` seeds and a DataLoader seeds in each worker, or
-    from one that is given. In a DataLoader's workers, started by fork or by spawn, a given one is seeded again from its
-    seed and the worker's, so that workers and epochs differ; the loader's `generator` makes those repeatable.
+    Random numbers come from PyTorch's default generator, which `torch.manual_seed` seeds and a DataLoader seeds in each
+    worker, or from a given generator. In DataLoader workers (fork or spawn) a given generator is reseeded from its seed
+    and the worker's seed, so that workers and epochs differ; the loader's `generator` makes them reproducible.
 
     Args:
-        p: with which probability an example is changed; the others are returned as they were.
-        generator: a `torch.Generator` on the CPU, or a seed for one; None: PyTorch's own, or that of the augmentation
-            around this one. `state_dict` holds its state.
+        p: probability that an example is changed.
+        generator: a `torch.Generator` on the CPU, or a seed; None: the generator of the enclosing augmentation, or
+            PyTorch's default. `state_dict` contains its state.
     """
 
     def __init__(self, p: float = 1.0, generator: torch.Generator | int | None = None) -> None:
@@ -161,10 +163,11 @@ class Augmentation(nn.Module, ABC):
         return self._draw(torch.ones(examples, dtype=torch.bool), None)
 
     def run(self, x: Tensor, drawn: Drawn) -> Tensor:
-        """Return signals (examples, channels, time), changed as was drawn.
+        """Return signals (examples, channels, time), changed by the drawn values.
 
         Raises:
-            ArgumentError: values were drawn for another number of examples, or an effect changes the signal's shape.
+            ArgumentError: the values were drawn for another number of examples, or an effect changes the signal's
+                shape.
         """
         x = check_signal(x)
         together = x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) if x.dim() > 1 else x[None, None]
@@ -177,7 +180,7 @@ class Augmentation(nn.Module, ABC):
         return y.reshape(*x.shape[:-1], y.shape[-1])
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return changed signals in training, else the input."""
+        """Return changed signals in training mode, else the input."""
         if not self.training:
             return x
         x = check_signal(x)
@@ -194,7 +197,7 @@ class Augmentation(nn.Module, ABC):
 
     @abstractmethod
     def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
-        """Return signals (examples, channels, time), changed as was drawn."""
+        """Return signals (examples, channels, time), changed by the drawn values."""
 
     def _applied(self, among: Tensor, generator: torch.Generator | None) -> Tensor:
         return among & (torch.rand(len(among), generator=generator, dtype=torch.float64) < self.p)
@@ -223,7 +226,7 @@ class Augmentation(nn.Module, ABC):
         return None if self.generator is None else self.generator.get_state()
 
     def set_extra_state(self, state: Tensor | None) -> None:
-        """Go on from the state of another augmentation's generator."""
+        """Restore the state of a generator."""
         if state is not None:
             self.generator = self.generator or torch.Generator()
             self.generator.set_state(state)
@@ -234,17 +237,17 @@ class Augmentation(nn.Module, ABC):
 
 
 class Random(Augmentation):
-    """A filter or an effect with random parameters.
+    """Wrap a filter or an effect with random parameters.
 
     Args:
-        make: a processor's class, or a function that returns a module. To a function numbers come as tensors (examples,
-            1), which broadcast with (examples, channels).
+        make: a processor class, or a function that returns a module. A function gets numbers as tensors (examples, 1),
+            which broadcast with (examples, channels).
         p, generator: as in `Augmentation`.
-        parameters: the processor's, each a value or a distribution, or a list of both where the parameter takes lists:
-            for a parameter of several bands one distribution draws a value for each band.
+        parameters: the processor's parameters, each a value or a distribution, or a list of both if the parameter takes
+            lists. A single distribution for a parameter of several bands draws one value per band.
 
     Raises:
-        ArgumentError: a value, or one that a distribution may give, out of the parameter's range.
+        ArgumentError: a value, or the range of a distribution, exceeds the parameter's range.
 
     Examples:
         >>> import torchfx as fx
@@ -272,7 +275,7 @@ class Random(Augmentation):
         generator: torch.Generator | int | None = None,
         **parameters: Any,
     ) -> None:
-        """Check the parameters by building the processor from the ends of the distributions."""
+        """Check the parameters by building the processor with the extreme values of the distributions."""
         super().__init__(p, generator)
         if not callable(make) or isinstance(make, nn.Module):
             raise ArgumentTypeError(f"make must be a class or a function that returns a module, got {make!r}")
@@ -334,9 +337,9 @@ class Random(Augmentation):
 
 
 class AddNoise(Augmentation):
-    """Add noise at a signal-to-noise ratio, other noise to each example; see `torchfx.functional.add_noise`.
+    """Add noise at a signal-to-noise ratio, different noise for each example; see `torchfx.functional.add_noise`.
 
-    The ratio is that of an example's power, over all channels, to the power of its noise. Silence stays silence.
+    The ratio compares the power of an example, over all channels, with the power of its noise. Silence stays silent.
 
     Args:
         snr_db: signal-to-noise ratio, dB: a number or a distribution.
@@ -395,19 +398,19 @@ class AddNoise(Augmentation):
 
 
 class SomeOf(Augmentation):
-    """Some of several augmentations, picked again for each example, in the order given.
+    """Apply a random subset of augmentations to each example, in the given order.
 
     Args:
-        augmentations: what is picked from: augmentations, each with its own `p`, and filters, effects or other modules,
-            whose parameters are fixed.
-        count: how many, from 0 to all; or (least, most), each number in between as likely as any other.
-        weights: how much more likely than others each is picked, >= 0, one for each; None: all alike. Several are
-            picked one after the other, each time by the weights of those that are left.
-        p: with which probability an example is changed at all.
-        generator: as in `Augmentation`; it serves those of `augmentations` that have none of their own.
+        augmentations: augmentations, each with its own `p`, and filters, effects or other modules with fixed
+            parameters.
+        count: size of the subset, from 0 to all; or (least, most), with a uniformly random size in this range.
+        weights: relative probabilities, >= 0, one for each; None: equal. Several augmentations are drawn without
+            replacement.
+        p: probability that an example is changed at all.
+        generator: as in `Augmentation`; it is also used by `augmentations` without their own generator.
 
     Raises:
-        ArgumentError: no augmentations, or a count or weights out of range.
+        ArgumentError: no augmentations are given, or count or weights are out of range.
 
     Examples:
         >>> import torchfx as fx
@@ -427,7 +430,7 @@ class SomeOf(Augmentation):
         p: float = 1.0,
         generator: torch.Generator | int | None = None,
     ) -> None:
-        """Check and keep the augmentations."""
+        """Check and store the augmentations."""
         super().__init__(p, generator)
         augmentations = list(augmentations)
         for part in augmentations:
@@ -474,9 +477,9 @@ class SomeOf(Augmentation):
 
 
 class OneOf(SomeOf):
-    """One of several augmentations, picked again for each example; see `SomeOf`.
+    """Apply one randomly chosen augmentation to each example; see `SomeOf`.
 
-    With `weights`, augmentation i is picked with the probability weights[i] / sum(weights).
+    With `weights`, augmentation i is chosen with the probability weights[i] / sum(weights).
 
     Examples:
         >>> import torchfx as fx
@@ -504,7 +507,7 @@ class OneOf(SomeOf):
 
 
 class Compose(SomeOf):
-    """All of several augmentations, one after the other; see `SomeOf`.
+    """Apply all augmentations in sequence; see `SomeOf`.
 
     Examples:
         >>> import torchfx as fx
@@ -588,7 +591,7 @@ def _has_distributions(value: Any) -> bool:
 
 
 def extremes_of(value: Any) -> Sequence[Any]:
-    """Return what a parameter is checked with."""
+    """Return the values to check a parameter with."""
     if isinstance(value, Distribution):
         return value.extremes()
     if not _has_distributions(value):
@@ -598,7 +601,7 @@ def extremes_of(value: Any) -> Sequence[Any]:
 
 
 def values_of(value: float | Distribution, examples: int, generator: torch.Generator | None) -> Tensor:
-    """Return a number, or what a distribution draws, for each example: float64, (examples,)."""
+    """Return a number, or the draws of a distribution, for each example: float64, (examples,)."""
     found = value.draw(examples, generator) if isinstance(value, Distribution) else [value] * examples
     return torch.as_tensor(found, dtype=torch.float64)
 

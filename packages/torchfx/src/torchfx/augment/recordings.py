@@ -1,4 +1,4 @@
-"""Augmentations from files: noises in the background, and rooms by their impulse responses."""
+"""Augmentations from files: background noise, and rooms by their impulse responses."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 class Recordings:
-    """Audio files that are decoded when they are first asked for, and kept up to an amount of memory.
+    """Audio files that are decoded on first use and cached up to a memory limit.
 
-    The files that were asked for longest ago are dropped first; a file that is larger than all the memory is decoded
-    each time. Copies share nothing: each worker of a DataLoader keeps its own.
+    The least recently used files are dropped first; a file larger than the limit is decoded each time. Copies do not
+    share the cache: each worker of a DataLoader has a separate cache.
 
     Args:
-        name: of the argument, for errors.
-        files: a folder, which is searched with all folders in it, or paths of files and folders.
-        memory_mib: how much decoded samples may take, in MiB, >= 0.
+        name: name of the argument, for errors.
+        files: a folder, which is searched recursively, or paths of files and folders.
+        memory_mib: limit of the decoded samples, in MiB, >= 0.
 
     Raises:
-        ArgumentError: a path that does not exist, or no audio files there.
+        ArgumentError: a path does not exist or has no audio files.
     """
 
     def __init__(self, name: str, files: Files, memory_mib: float) -> None:
@@ -69,7 +69,7 @@ class Recordings:
         self._lock = threading.Lock()
 
     def samples(self, index: int, fs: float) -> Tensor:
-        """Return a file's samples at a rate (Hz): float32, (channels, time), shared: don't write to it.
+        """Return a file's samples at a rate (Hz): float32, (channels, time). They are shared; do not modify them.
 
         Raises:
             AudioFileError: the file cannot be read.
@@ -90,36 +90,37 @@ class Recordings:
         return found
 
     def size(self) -> int:
-        """Return how many bytes the samples take that are kept."""
+        """Return the size of the cached samples in bytes."""
         return sum(each.numel() * each.element_size() for each in self._kept.values())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return all but the samples."""
+        """Return all attributes except the samples."""
         return {"paths": self.paths, "memory_mib": self.memory_mib}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what was pickled."""
+        """Restore the pickled attributes."""
         self.__dict__.update(state)
         self._forget()
 
 
 class BackgroundNoise(Augmentation):
-    """Add a drawn part of a drawn recording at a signal-to-noise ratio, another one to each example.
+    """Add a random part of a random recording to each example at a signal-to-noise ratio.
 
-    The part begins anywhere in the recording, which is repeated where it is shorter than the signal. A recording with
-    as many channels as the signal is added channel by channel, any other one as the mean of its channels to all. The
-    ratio is that of an example's power over all channels to that of the part; silence adds nothing.
+    The part begins at a random position in the recording, which is repeated if it is shorter than the signal. A
+    recording with as many channels as the signal is added channel by channel; otherwise the mean of its channels is
+    added to all channels. The ratio compares the power of the example, over all channels, with the power of the part;
+    silent recordings add nothing.
 
     Args:
-        noises: a folder, which is searched with all folders in it, or paths of files and folders.
+        noises: a folder, which is searched recursively, or paths of files and folders.
         snr_db: signal-to-noise ratio, dB: a number or a distribution.
-        fs: sample rate of the signals, Hz, to which recordings are resampled; None follows the wave's or
+        fs: sample rate of the signals, Hz; recordings are resampled to it. None uses the wave's rate or
             `torchfx.sample_rate`.
-        memory_mib: how much decoded recordings may take, in MiB.
+        memory_mib: limit of the cache of decoded recordings, in MiB.
         p, generator: as in `Augmentation`.
 
     Raises:
-        ArgumentError: no such files; AudioFileError, when it runs: one that cannot be read.
+        ArgumentError: no files are found. AudioFileError, when it runs: a file cannot be read.
 
     Examples:
         >>> import tempfile
@@ -178,19 +179,19 @@ class BackgroundNoise(Augmentation):
 
 
 class Convolve(Augmentation):
-    """Put each example into a drawn room: convolve it with an impulse response, at the length and the level it has.
+    """Convolve each example with a random room impulse response, keeping its length and, by default, its level.
 
-    The result is aligned with the input: the response's largest sample, over all channels, is where the sound arrives.
-    A response with as many channels as the signal is taken channel by channel, of any other one the first channel.
+    The result is aligned with the input at the response's largest sample over all channels. A response with as many
+    channels as the signal is applied channel by channel; otherwise its first channel is used.
 
     Args:
-        responses: a folder of impulse responses, which is searched with all folders in it, or paths.
-        keep_level: whether the result has the example's power, over all channels.
+        responses: a folder of impulse responses, which is searched recursively, or paths.
+        keep_level: whether the result is scaled to the example's power, over all channels.
         fs, memory_mib: as in `BackgroundNoise`.
         p, generator: as in `Augmentation`.
 
     Raises:
-        ArgumentError: no such files; AudioFileError, when it runs: one that cannot be read.
+        ArgumentError: no files are found. AudioFileError, when it runs: a file cannot be read.
 
     Examples:
         >>> import tempfile

@@ -1,4 +1,4 @@
-"""Augmentations along the time axis: where a signal begins, how long it is, how fast it goes, what is missing."""
+"""Augmentations along time: crops, shifts, masks, and changes of speed."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ RATE_STEPS = 200
 
 
 class Crop(Augmentation):
-    """Cut or pad every example to a duration, from where it is drawn. It always changes all: there is no `p`.
+    """Crop or pad every example to a duration, at a random place. It applies to all examples, so there is no `p`.
 
     Args:
-        duration: of the result, seconds.
-        place: where the part begins: "random", each beginning as likely as any other, "start" or "centre". A signal
-            that is shorter lies there in silence.
-        fs: sample rate, Hz; None follows the wave's or `torchfx.sample_rate`.
+        duration: duration of the result, seconds.
+        place: "random" (uniformly distributed), "start" or "centre": the position of the crop, or of a shorter signal
+            in silence.
+        fs: sample rate, Hz; None uses the wave's rate or `torchfx.sample_rate`.
         generator: as in `Augmentation`.
 
     Raises:
-        ArgumentError: an argument out of range; SampleRateError, when it runs: no rate is known.
+        ArgumentError: an argument is out of range. SampleRateError, when it runs: the rate is unknown.
 
     Examples:
         >>> Crop(0.5, fs=16_000)(torch.randn(4, 1, 16_000)).shape
@@ -84,12 +84,12 @@ class Crop(Augmentation):
 
 
 class Shift(Augmentation):
-    """Move each example along its time: what leaves at one end is lost, or comes back at the other.
+    """Shift each example in time. Samples that leave at one end are lost or wrap around.
 
     Args:
-        time: how much later, seconds: a number or a distribution; negative: earlier. Rounded to samples.
-        wrap: whether what leaves comes back at the other end; otherwise silence does.
-        fs: sample rate, Hz; None follows the wave's or `torchfx.sample_rate`.
+        time: delay in seconds, rounded to samples; negative values shift to earlier times. A number or a distribution.
+        wrap: whether samples wrap around; otherwise silence is inserted.
+        fs: sample rate, Hz; None uses the wave's rate or `torchfx.sample_rate`.
         p, generator: as in `Augmentation`.
 
     Examples:
@@ -138,10 +138,10 @@ class Shift(Augmentation):
 
 
 class TimeMask(Augmentation):
-    """Silence a stretch of each example, at a place that is drawn.
+    """Silence a random time range of each example.
 
     Args:
-        share: how much of the signal, in [0, 1]: a number or a distribution.
+        share: fraction of the signal, in [0, 1]: a number or a distribution.
         p, generator: as in `Augmentation`.
 
     Examples:
@@ -216,10 +216,10 @@ class _Speed(Augmentation):
 
 
 class TimeStretch(_Speed):
-    """Change each example's speed and keep its pitch and length: it is cut at its end, or silent there.
+    """Change the speed of each example and keep its pitch and length; the end is truncated or padded with silence.
 
     Args:
-        rate: how many times as fast, in [0.1, 10]: a number or a distribution.
+        rate: speed factor, in [0.1, 10]: a number or a distribution.
         method: "phase_vocoder" or "wsola"; see `torchfx.functional.time_stretch`.
         n_fft: samples in a window, a power of two from 256 to 65536.
         p, generator: as in `Augmentation`.
@@ -252,10 +252,11 @@ class TimeStretch(_Speed):
 
 
 class Varispeed(_Speed):
-    """Play each example faster or slower, as a tape does, and keep its length: cut at its end, or silent there.
+    """Play each example faster or slower, like a tape, and keep its length; the end is truncated or padded with
+    silence.
 
     Args:
-        rate: how many times as fast, in [0.1, 10]: a number or a distribution. It is rounded to 1/200.
+        rate: speed factor, in [0.1, 10]: a number or a distribution. It is rounded to 1/200.
         p, generator: as in `Augmentation`.
 
     Examples:
@@ -272,7 +273,7 @@ class Varispeed(_Speed):
 
 
 def rate_of(module: Any) -> float:
-    """Return the sample rate (Hz) of an augmentation with an attribute `fs`: its own or the signal's."""
+    """Return the sample rate (Hz) of an augmentation: its `fs`, or the signal's rate."""
     return resolve_rate(module.fs, ambient_rate(), type(module).__name__)
 
 

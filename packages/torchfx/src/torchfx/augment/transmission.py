@@ -1,4 +1,4 @@
-"""Augmentations that telephones and networks make: lossy codecs and lost packets."""
+"""Transmission augmentations: lossy codecs and packet loss."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ CONCEALMENT = named("concealment", choice_of(("zero", "repeat")))
 
 
 class Codec(Augmentation):
-    """Send each example through a lossy codec and back, in memory; the result is aligned and as long.
+    """Encode and decode each example with a lossy codec, in memory; the result is aligned and has the same length.
 
-    MP3, Opus and Vorbis are coded at the signal's rate or the next one that the codec has, GSM 6.10 at 8 kHz, each
-    channel by itself; what the codec's delay adds is taken off. Samples beyond full scale are clipped. There is no
-    gradient. Examples are coded side by side, by as many threads as PyTorch uses.
+    MP3, Opus and Vorbis work at the signal's rate or the next rate that the codec supports, GSM 6.10 at 8 kHz and each
+    channel separately. The codec's delay is removed. Samples beyond full scale are clipped. There is no gradient.
+    Examples are coded in parallel, on as many threads as PyTorch uses.
 
     Args:
         codec: "mp3", "opus", "vorbis", "gsm", "mulaw" or "alaw", or a distribution of these.
@@ -40,7 +40,7 @@ class Codec(Augmentation):
         p, generator: as in `Augmentation`.
 
     Raises:
-        ArgumentError: an unknown codec; when it runs, a bit rate that a codec doesn't have, samples that aren't finite.
+        ArgumentError: the codec is unknown; when it runs, a bit rate is not supported or samples are not finite.
 
     Sources: ITU-T G.711 (mu-law and A-law); ETSI GSM 06.10; RFC 6716 (Opus); ISO/IEC 11172-3 and 13818-3 (MP3).
 
@@ -112,13 +112,13 @@ class Codec(Augmentation):
 
 
 class PacketLoss(Augmentation):
-    """Lose packets of each example, as a network does: each by itself, with a probability drawn for the example.
+    """Packet loss: drop packets independently, with a random probability for each example.
 
     Args:
-        rate: with which probability a packet is lost, in [0, 1]: a number or a distribution.
-        packet_ms: how long a packet is, milliseconds.
-        concealment: what is heard instead: "zero", silence, or "repeat", the packet that came last, as often as it
-            takes; silence before the first.
+        rate: probability that a packet is lost, in [0, 1]: a number or a distribution.
+        packet_ms: length of a packet, milliseconds.
+        concealment: replacement of lost packets: "zero" (silence) or "repeat" (the last packet received; silence before
+            the first).
         fs: sample rate, Hz; None follows the wave's or `torchfx.sample_rate`.
         p, generator: as in `Augmentation`.
 

@@ -40,26 +40,29 @@ Form = Annotated[str, typer.Option("--format", help="text or json.")]
 Rate = Annotated[
     float, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate, such as 48000 or 44.1kHz.", parser=_rate)
 ]
-Block = Annotated[int, typer.Option("--block", help="Samples of a block.")]
-Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, too.")]
-InputDevice = Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")]
-OutputDevice = Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name.")]
+Block = Annotated[int, typer.Option("--block", help="Samples per block.")]
+Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Also write a plot.")]
+InputDevice = Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name of the device.")]
+OutputDevice = Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name of the device.")]
 Clock = Annotated[
     bool,
     typer.Option(
         "--clock",
-        help="Without a sound device, in real time: --input and --output are files; without them silence comes in, and "
-        "what goes out is dropped.",
+        help="Run in real time without a device: --input and --output are files. Without them the input is silent and "
+        "the output is discarded.",
     ),
 ]
 Ceiling = Annotated[
-    str, typer.Option("--ceiling", metavar="DB", help="The output is muted above it, dB above full scale; off: never.")
+    str,
+    typer.Option(
+        "--ceiling", metavar="DB", help="Mute the output above this level, dB relative to full scale; off: never."
+    ),
 ]
 Midi = Annotated[
     list[str] | None,
     typer.Option("--midi", metavar="CONTROLLER=PARAMETER", help="A MIDI controller, as in 7=cutoff; repeatable."),
 ]
-Seconds = Annotated[float | None, typer.Option("--seconds", help="How long; else until q or Ctrl-C.")]
+Seconds = Annotated[float | None, typer.Option("--seconds", help="Duration; by default until q or Ctrl-C.")]
 
 app = typer.Typer(
     name="torchfx",
@@ -91,16 +94,20 @@ def options(
 @takes_request()
 def process(
     paths: Annotated[
-        list[str], typer.Argument(metavar="IN... OUT", help="Files, folders, globs, tables or -; a file, folder or -.")
+        list[str],
+        typer.Argument(
+            metavar="IN... OUT", help="Inputs: files, folders, globs, tables or -. Output: a file, a folder or -."
+        ),
     ],
     request: Request,
 ) -> None:
-    """Run audio files through a chain of filters and effects.
+    """Process audio files with a chain of filters and effects.
 
     Parameters go by position or name, frequencies may carry Hz or kHz:
     torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB --rate 48kHz
-    Several inputs go into a folder; so does one if OUT ends in / or has no suffix.
-    A folder is an input, too; a .csv or .parquet file lists inputs in its column "path".
+    Several inputs go into a folder; so does one if OUT ends in / or has no
+    suffix. A folder is an input, too; a .csv or .parquet file lists inputs in its
+    column "path".
     """
     _keep_what_is_imported()
     from torchfx.cli import process as command
@@ -112,7 +119,10 @@ def process(
 @takes_request(without=("effect", "preset"))
 def convert(
     paths: Annotated[
-        list[str], typer.Argument(metavar="IN... OUT", help="Files, folders, globs, tables or -; a file, folder or -.")
+        list[str],
+        typer.Argument(
+            metavar="IN... OUT", help="Inputs: files, folders, globs, tables or -. Output: a file, a folder or -."
+        ),
     ],
     request: Request,
 ) -> None:
@@ -134,18 +144,22 @@ def convert(
 @takes_request(without=("bits", "bitrate"))
 def features(
     paths: Annotated[
-        list[str], typer.Argument(metavar="IN... OUT", help="Files, folders, globs, tables or -; a file, folder or -.")
+        list[str],
+        typer.Argument(
+            metavar="IN... OUT", help="Inputs: files, folders, globs, tables or -. Output: a file, a folder or -."
+        ),
     ],
     request: Request,
 ) -> None:
-    """Write what recognisers listen to: mel spectrograms, cepstra, or what else a chain ends in.
+    """Write features for speech recognition and other models: mel spectrograms, cepstra and others.
 
     torchfx features talk.wav talk.npy --preset whisper
     torchfx features recordings/ mels/ --recursive --skip-existing --preset whisper
     torchfx features recordings/ mfcc/ -e hibutterworth:80 -e mfcc:n_mfcc=13,n_mels=40 --rate 16kHz --format npz
 
-    Each file holds an array (channels, bins, frames). Samples are converted to the rate that a
-    preset needs. Outputs are .npy, .npz, .safetensors or .parquet files.
+    Each file holds an array (channels, bins, frames). Samples are converted to
+    the rate that a preset needs. Outputs are .npy, .npz, .safetensors or .parquet
+    files.
     """
     _keep_what_is_imported()
     from torchfx.cli import process as command
@@ -156,15 +170,17 @@ def features(
 @app.command(rich_help_panel=PROCESS)
 @takes_request(without=("dry_run", "skip_existing", "allow_nan"))
 def watch(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where files arrive.")],
-    output: Annotated[str, typer.Argument(metavar="OUT", help="A folder for the results.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder to watch.")],
+    output: Annotated[str, typer.Argument(metavar="OUT", help="The folder of the results.")],
     request: Request,
-    every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.01, help="Between two looks.")] = 1.0,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.01, help="Interval between checks.")
+    ] = 1.0,
 ) -> None:
     """Process audio files as they arrive in a folder, until Ctrl-C.
 
-    A file has arrived when its size has not changed between two looks. A manifest
-    in OUT lists what is done, so that it is not done again after a restart.
+    A file has arrived when its size has not changed between two checks. A manifest
+    in OUT lists the finished files, which are not processed again after a restart.
     """
     _keep_what_is_imported()
     from torchfx.cli import process as command
@@ -176,12 +192,12 @@ def watch(
 def info(
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="Audio files.")] = None,
     form: Form = "text",
-    loudness: Annotated[bool, typer.Option("--loudness", help="Measure loudness and peak, too.")] = False,
+    loudness: Annotated[bool, typer.Option("--loudness", help="Also measure loudness and peak.")] = False,
 ) -> None:
-    """Say what audio files hold, or, without files, versions, threads, GPU, and which path serves which device.
+    """Show the contents of audio files, or, without files, versions, threads, GPU and the backend of each device.
 
     Exit status 1: some files could not be read; 2: misuse; 3: none could.
-    `torchfx stats` measures more.
+    `torchfx stats` measures loudness in detail.
     """
     if files and not loudness:
         _start_at_once()
@@ -207,12 +223,14 @@ def stats(
 @app.command(rich_help_panel=INSPECT)
 def spectrogram(
     source: Annotated[str, typer.Argument(metavar="FILE", help="An audio file.")],
-    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture instead.")] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", metavar="FILE", help="Write a plot to this file instead.")
+    ] = None,
     mel: Annotated[
-        int | None, typer.Option("--mel", metavar="BANDS", help="Bands evenly spaced in mel; else bins in Hz.")
+        int | None, typer.Option("--mel", metavar="BANDS", help="Number of mel bands; by default FFT bins.")
     ] = None,
 ) -> None:
-    """Draw how loud an audio file is at each time and frequency, from its noise up."""
+    """Plot the spectrogram of an audio file, from its noise floor up."""
     from torchfx.cli import spectrogram as command
 
     raise typer.Exit(command.run(source, png, mel))
@@ -222,13 +240,14 @@ def spectrogram(
 def trim(
     source: Annotated[str, typer.Argument(metavar="IN", help="An audio file.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
-    start: Annotated[str, typer.Option("--start", "-s", metavar="TIME", help="Where the part begins.")] = "0",
-    end: Annotated[str | None, typer.Option("--end", "-e", metavar="TIME", help="Where it ends.")] = None,
+    start: Annotated[str, typer.Option("--start", "-s", metavar="TIME", help="Start of the part.")] = "0",
+    end: Annotated[str | None, typer.Option("--end", "-e", metavar="TIME", help="End of the part.")] = None,
     force: Force = False,
 ) -> None:
     """Copy a part of an audio file.
 
-    A TIME is in seconds, or a text such as 250ms, 1:30 or "480 samples"; with a - in front it counts from the end:
+    A TIME is in seconds, or has a unit: 250ms, 1:30, "480 samples". With a - in
+    front it counts from the end:
     torchfx trim in.wav out.wav --start 0.5 --end -250ms
     """
     _start_at_once()
@@ -242,7 +261,7 @@ def concat(
     paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then the file to write.")],
     force: Force = False,
 ) -> None:
-    """Join audio files of one sample rate and number of channels."""
+    """Concatenate audio files with the same sample rate and number of channels."""
     _start_at_once()
     from torchfx.cli import edit as command
 
@@ -253,15 +272,22 @@ def concat(
 def mix(
     paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then the file to write.")],
     gain: Annotated[
-        list[str] | None, typer.Option("--gain", "-g", metavar="DB", help="Of each input in order; none: 0 dB.")
+        list[str] | None,
+        typer.Option("--gain", "-g", metavar="DB", help="Gain of each input, in order; by default 0 dB."),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", "-r", metavar="HZ", help="Of the output; else the inputs' highest.", parser=_rate),
+        typer.Option(
+            "--rate",
+            "-r",
+            metavar="HZ",
+            help="Sample rate of the output; by default the highest of the inputs.",
+            parser=_rate,
+        ),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Add audio files up, whatever their rates and lengths; one channel is heard in all.
+    """Mix audio files of any sample rates and lengths; mono files are added to all channels.
 
     torchfx mix voice.wav music.flac out.wav --gain 0 --gain -12
     """
@@ -277,22 +303,31 @@ def synth(
         str, typer.Argument(metavar="KIND", help="sine, square, saw, triangle, chirp, white, pink, brown or silence.")
     ],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
-    length: Annotated[str, typer.Option("--length", "-l", metavar="TIME", help="How long it is.")] = "1",
+    length: Annotated[str, typer.Option("--length", "-l", metavar="TIME", help="Duration.")] = "1",
     frequency: Annotated[
-        str, typer.Option("--frequency", metavar="HZ", help="Of a tone, or where a chirp begins.")
+        str, typer.Option("--frequency", metavar="HZ", help="Frequency of a tone, or start frequency of a chirp.")
     ] = "440",
-    to: Annotated[str | None, typer.Option("--to", metavar="HZ", help="Where a chirp ends.")] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="HZ", help="End frequency of a chirp.")] = None,
     level: Annotated[
         str | None,
-        typer.Option("--level", metavar="DBFS", help="Peak, of noise RMS; -6, of noise -20.", show_default=False),
+        typer.Option(
+            "--level",
+            metavar="DBFS",
+            help="Peak level (default -6), or RMS level of noise (default -20).",
+            show_default=False,
+        ),
     ] = None,
     rate: Rate = 48_000,
-    channels: Annotated[int, typer.Option("--channels", help="How many; noise is another in each.")] = 1,
-    bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; else the format's usual.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of noise.")] = 0,
+    channels: Annotated[
+        int, typer.Option("--channels", help="Number of channels; noise differs between channels.")
+    ] = 1,
+    bits: Annotated[
+        int | None, typer.Option("--bits", help="Bits per sample; by default the format's default.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the noise.")] = 0,
     force: Force = False,
 ) -> None:
-    """Write a test signal: tones without aliases, sweeps, noise, silence.
+    """Write a test signal: alias-free tones, sweeps, noise, or silence.
 
     torchfx synth chirp sweep.wav --frequency 20 --to 20kHz --length 10
     torchfx synth pink noise.flac --length 60 --channels 2 --level -23
@@ -312,16 +347,17 @@ def synth(
 @app.command(rich_help_panel=EDIT)
 def split(
     source: Annotated[str, typer.Argument(metavar="IN", help="An audio file.")],
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the parts belong.")],
-    every: Annotated[str | None, typer.Option("--every", metavar="TIME", help="How long a part is.")] = None,
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder of the parts.")],
+    every: Annotated[str | None, typer.Option("--every", metavar="TIME", help="Duration of a part.")] = None,
     silence: Annotated[
-        float | None, typer.Option("--silence", metavar="DB", help="Cut where nothing is louder, dB below full scale.")
+        float | None,
+        typer.Option("--silence", metavar="DB", help="Split where no channel is louder, dB relative to full scale."),
     ] = None,
-    least: Annotated[str, typer.Option("--least", metavar="TIME", help="How long silence lasts at least.")] = "0.3",
-    suffix: Annotated[str | None, typer.Option("--suffix", help="Of the parts, such as .flac.")] = None,
+    least: Annotated[str, typer.Option("--least", metavar="TIME", help="Minimum duration of a silence.")] = "0.3",
+    suffix: Annotated[str | None, typer.Option("--suffix", help="Suffix of the parts, such as .flac.")] = None,
     force: Force = False,
 ) -> None:
-    """Cut an audio file into parts, by time or where it is silent, and print their names.
+    """Split an audio file into parts, by time or at silence, and print their names.
 
     torchfx split talk.flac parts --silence -40
     """
@@ -336,7 +372,7 @@ def effects(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A filter or effect.")] = None,
     form: Form = "text",
 ) -> None:
-    """List the filters and effects, or show one with its parameters, their ranges and defaults, and an example."""
+    """List the filters and effects, or show one: its parameters with ranges and defaults, and an example."""
     from torchfx.cli import effects as command
 
     raise typer.Exit(command.run(name, form))
@@ -349,12 +385,12 @@ def response(
     png: Png = None,
     form: Form = "text",
 ) -> None:
-    """Draw what a chain of filters does to each frequency, and say it in words.
+    """Plot and describe the frequency response of a chain of filters.
 
     torchfx response -e lobutterworth:1kHz,4 --rate 48000
 
     Exit status 2: misuse, or an effect that is not linear and time-invariant; 3:
-    the picture cannot be written.
+    the plot cannot be written.
     """
     from torchfx.cli import response as command
 
@@ -364,12 +400,12 @@ def response(
 @app.command(rich_help_panel=EFFECTS)
 def suggest(
     effect: Effects,
-    length: Annotated[str, typer.Option("--length", "-l", metavar="TIME", help="Of the signal.")] = "60",
-    channels: Annotated[int, typer.Option("--channels", help="Of the signal.")] = 2,
+    length: Annotated[str, typer.Option("--length", "-l", metavar="TIME", help="Duration of the signal.")] = "60",
+    channels: Annotated[int, typer.Option("--channels", help="Channels of the signal.")] = 2,
     rate: Rate = 48_000,
     form: Form = "text",
 ) -> None:
-    """Say whether the CPU or the GPU is faster for a chain and a signal, measured on this machine.
+    """Measure whether the CPU or the GPU is faster for a chain and a signal on this machine.
 
     torchfx suggest -e lobutterworth:1kHz,8 --length 10:00 --channels 12
 
@@ -385,7 +421,7 @@ def live(
     effect: Effects,
     rate: Rate = 48_000,
     block: Block = 256,
-    channels: Annotated[int, typer.Option("--channels", help="Of input and output.")] = 2,
+    channels: Annotated[int, typer.Option("--channels", help="Number of input and output channels.")] = 2,
     input_device: InputDevice = None,
     output_device: OutputDevice = None,
     midi: Midi = None,
@@ -395,12 +431,13 @@ def live(
 ) -> None:
     """Run a chain between a sound device's input and output, with a level meter, latency and xruns.
 
-    In a terminal: up and down choose a parameter, left and right change it, space is bypass, q ends.
+    Keys: up and down select a parameter, left and right change it, space toggles
+    bypass, q quits.
 
     torchfx live -e lobutterworth:2kHz -e compressor:-20 --block 64 --midi 7=cutoff
     torchfx live -e reverb --clock --input in.wav --output out.wav
 
-    Exit status 2: misuse; 3: the device cannot be opened, or is gone.
+    Exit status 2: misuse; 3: the device cannot be opened, or has disappeared.
     """
     from torchfx.cli import live as command
 
@@ -418,11 +455,11 @@ def play(
     block: Block = 256,
     output_device: OutputDevice = None,
     midi: Midi = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", help="How much of it.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="Duration to play.")] = None,
     clock: Clock = False,
     ceiling: Ceiling = "12",
 ) -> None:
-    """Play an audio file, through a chain if one is given; keys and display as in torchfx live."""
+    """Play an audio file, optionally through a chain, with the keys and display of torchfx live."""
     from torchfx.cli import live as command
 
     controllers = tuple(midi or ())
@@ -436,7 +473,7 @@ def record(
     effect: SomeEffects = None,
     rate: Rate = 48_000,
     block: Block = 256,
-    channels: Annotated[int, typer.Option("--channels", help="Of the input.")] = 2,
+    channels: Annotated[int, typer.Option("--channels", help="Number of input channels.")] = 2,
     input_device: InputDevice = None,
     seconds: Seconds = None,
     force: Force = False,
@@ -452,7 +489,7 @@ def record(
 
 @app.command(rich_help_panel=MORE)
 def demo() -> None:
-    """Make a recording, filter it, and show the plan, the time and the deviation from SciPy."""
+    """Synthesize a recording, filter it, and show the plan, the time and the deviation from SciPy."""
     from torchfx.cli import demo as command
 
     raise typer.Exit(command.run())
@@ -460,7 +497,7 @@ def demo() -> None:
 
 @app.command(rich_help_panel=MORE)
 def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
-    """Print a script that completes commands, options and names of effects.
+    """Print a shell script that completes commands, options and names of effects.
 
     source <(torchfx completion bash)
     torchfx completion fish > ~/.config/fish/completions/torchfx.fish

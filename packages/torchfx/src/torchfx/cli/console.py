@@ -203,7 +203,7 @@ def shows_unicode(stream: TextIO | None) -> bool:
 
 
 def width() -> int:
-    """Columns of the terminal; 80 where there is none and COLUMNS doesn't say."""
+    """Columns of the terminal; by default COLUMNS or 80."""
     return shutil.get_terminal_size((80, 24)).columns
 
 

@@ -69,7 +69,7 @@ class Request:
 
         Args:
             config: of the engine.
-            source: a file instead of the input; None: there is none.
+            source: a file instead of the input; None: no file.
             target: a file that gets the output besides, and the device does not play; None: it plays.
         """
         if not self.clock:

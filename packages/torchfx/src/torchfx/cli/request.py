@@ -21,7 +21,7 @@ Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing o
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for, as the command line says it."""
+    """Options of a request on the command line."""
 
     effect: SomeEffects = None
     preset: Annotated[
@@ -29,14 +29,17 @@ class Request:
         typer.Option(
             "--preset",
             metavar="FILE",
-            help="A TOML file, or podcast, speech-16k or broadcast-r128; of features whisper, kaldi, librosa, nemo or "
+            help="A TOML file, or podcast, speech-16k or broadcast-r128; for features whisper, kaldi, librosa, nemo or "
             "torchaudio.",
         ),
     ] = None
     rate: Annotated[
         str | None,
         typer.Option(
-            "--rate", "-r", metavar="HZ", help="Sample rate of the output, after all effects; before features."
+            "--rate",
+            "-r",
+            metavar="HZ",
+            help="Sample rate of the output, converted after all effects, but before features.",
         ),
     ] = None
     format: Annotated[
@@ -44,35 +47,37 @@ class Request:
         typer.Option(
             "--format",
             metavar="NAME",
-            help="wav, flac, ogg, mp3, m4a ...; of features npy, npz, safetensors, parquet; else the suffix decides.",
+            help="wav, flac, ogg, mp3, m4a ...; for features npy, npz, safetensors, parquet; default: the suffix.",
         ),
     ] = None
-    bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; else as many as the source has.")] = None
+    bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; by default the source's.")] = None
     bitrate: Annotated[
         str | None,
-        typer.Option("--bitrate", metavar="128k", help="Of a lossy format; else no lower than a lossy source's."),
+        typer.Option(
+            "--bitrate", metavar="128k", help="Bit rate of a lossy format; by default at least that of a lossy source."
+        ),
     ] = None
     raw: Annotated[
         str | None,
-        typer.Option("--raw", metavar="RATE,CHANNELS,s16", help="Of raw samples: u8, s16, s24, s32, f32, f64."),
+        typer.Option("--raw", metavar="RATE,CHANNELS,s16", help="Format of raw samples: u8, s16, s24, s32, f32, f64."),
     ] = None
     recursive: Annotated[
-        bool, typer.Option("--recursive", "-R", help="Take the folders in a folder, too, and keep the tree.")
+        bool, typer.Option("--recursive", "-R", help="Include subfolders, and keep the folder structure.")
     ] = False
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Files at once.", show_default="processors")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel files.", show_default="processors")
     ] = None
-    engine: Annotated[str, typer.Option("--engine", help="processes, threads, or ray: a cluster, or a local one.")] = (
-        "processes" if sys.platform == "linux" else "threads"
-    )
+    engine: Annotated[
+        str, typer.Option("--engine", help="processes, threads, or ray (a cluster, or a local instance).")
+    ] = "processes" if sys.platform == "linux" else "threads"
     skip_existing: Annotated[
         bool,
-        typer.Option("--skip-existing", help="Keep a manifest in OUT; do only what is new or changed, or was stopped."),
+        typer.Option("--skip-existing", help="Keep a manifest in OUT; process only new, changed and unfinished files."),
     ] = False
     failures: Annotated[
         Path | None, typer.Option("--failures", metavar="FILE", help="Write a table of failures, CSV or JSON.")
     ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print what would be done.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned work and write nothing.")] = False
     force: Force = False
     allow_nan: Annotated[bool, typer.Option("--allow-nan", help="Exit 0 even if samples are NaN or infinite.")] = False
 

@@ -1,1 +1,1 @@
-"""The audio half's core: processors, chains and sums of them, and the waves that flow through."""
+"""Core classes: processors, chains and sums of processors, and waves."""

@@ -1,4 +1,4 @@
-"""Modules of other makers in streams: `Memoryless` and `WithContext` say what a module needs to hear."""
+"""Wrappers for foreign modules in streams: `Memoryless` and `WithContext` declare which samples a module needs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Memoryless", "WithContext"]
 class WithContext(Processor):
     """A module that needs samples before and after those it computes, such as a convolutional network.
 
-    In a stream it is given each block with the samples around it; the output lags by `future_samples`. The signal's
-    beginning and end are surrounded by silence.
+    In a stream it gets each block with the surrounding samples; the output lags by `future_samples`. The signal is
+    padded with silence at both ends.
 
     Args:
-        module: maps (..., n) to (..., n), of which the samples without the context are used, or to
-            (..., n - past_samples - future_samples), as a convolution without padding does.
-        past_samples: how many samples before an output it depends on, >= 0.
-        future_samples: how many samples after it, >= 0.
+        module: maps (..., n) to (..., n), from which the context is removed, or to (..., n - past_samples -
+            future_samples), like a convolution without padding.
+        past_samples: number of preceding samples that an output depends on, >= 0.
+        future_samples: number of following samples that an output depends on, >= 0.
 
     Examples:
         >>> import torch
@@ -46,12 +46,12 @@ class WithContext(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return silence for what comes before the first block."""
+        """Return silence before the first block."""
         around = self.past_samples + self.future_samples
         return (torch.zeros(*shape, around, dtype=dtype, device=device),) if around else ()
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
-        """Run the module on a block and the samples around it."""
+        """Run the module on a block and the surrounding samples."""
         time = x.shape[-1]
         if time == 0:
             return x, state
@@ -66,7 +66,7 @@ class WithContext(Processor):
         return y, (heard[..., time:],) if state else ()
 
     def latency_samples(self, rate: Any) -> int:
-        """Return how many samples of the future it waits for."""
+        """Return `future_samples`."""
         return self.future_samples
 
     def extra_repr(self) -> str:
@@ -75,9 +75,9 @@ class WithContext(Processor):
 
 
 class Memoryless(WithContext):
-    """A module whose every output sample depends on the input sample at the same instant alone.
+    """A module whose output samples each depend only on the input sample at the same time.
 
-    PyTorch's own modules of this kind (`nn.Tanh`, `nn.ReLU` and their like) are known to be so and need no wrapper.
+    PyTorch's pointwise modules (`nn.Tanh`, `nn.ReLU` etc.) need no wrapper.
 
     Args:
         module: maps (..., n) to (..., n).
@@ -96,5 +96,5 @@ class Memoryless(WithContext):
         super().__init__(module, 0, 0)
 
     def extra_repr(self) -> str:
-        """Return nothing: the module says it all."""
+        """Return "", since the wrapped module has its own representation."""
         return ""

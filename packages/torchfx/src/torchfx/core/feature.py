@@ -1,4 +1,4 @@
-"""What makes features of samples, such as spectra over time, or takes features: the end of a chain."""
+"""Base class of processors that compute or take features, such as spectra over time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Feature"]
 
 
 class Feature(Processor):
-    """A processor that takes samples (..., time) or features (..., bins, frames), and gives one of both.
+    """A processor that takes samples (..., time) or features (..., bins, frames), and returns one of both.
 
-    Authors declare parameters as of every processor, say what the class `takes` and `gives`, and write
+    A subclass declares parameters as every processor does, sets what it `takes` and `gives`, and implements
 
     - `features(x, rate)`: the result for a whole signal;
-    - `init_state`, `step` and `finish` for streams, or `refusal()`, why there are none. Where each frame depends on
-      one frame alone (`is_pointwise`), streams need nothing more.
+    - `init_state`, `step` and `finish` for streams, or `refusal()` with the reason why streams are not supported. If
+      each frame depends on one frame only (`is_pointwise`), streams need nothing more.
 
-    `chain | feature | another` joins them; behind features, a processor that takes samples is refused.
+    `chain | feature | another` combines them; a processor that takes samples cannot follow features.
     """
 
     takes: ClassVar[str] = "samples"
@@ -36,12 +36,12 @@ class Feature(Processor):
 
     @property
     def latency_frames(self) -> int:
-        """How many frames of the input a stream waits for, beyond a frame's own, until it gives that frame."""
+        """The number of further input frames that a stream needs before it returns a frame."""
         return 0
 
     @property
     def required_rate(self) -> float | None:
-        """The only sample rate (Hz) of samples that the processor takes; None: any."""
+        """The only sample rate (Hz) that the processor accepts; None: any."""
         return None
 
     @abstractmethod
@@ -50,11 +50,11 @@ class Feature(Processor):
 
         Args:
             x: float32 or float64, or complex features.
-            rate: sample rate of the samples, Hz; None where it is not known and the class declares no `fs`.
+            rate: sample rate, Hz; None if it is unknown and the class declares no `fs`.
         """
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream, as the end of a sentence; "" if it can."""
+        """Return the reason why the processor cannot run in a stream, as the end of a sentence; "" if it can."""
         return "" if self.is_pointwise else "needs the whole signal"
 
     def init_state(
@@ -70,15 +70,15 @@ class Feature(Processor):
         return (self.features(x, rate) if x.shape[-1] else x.new_zeros(*self.output_shape(x.shape[:-1]), 0)), state
 
     def finish(self, state: State, rate: Any) -> Tensor | None:
-        """Return the frames that reach beyond the signal's end; None: there can be none."""
+        """Return the frames that extend beyond the signal's end; None if no frame can."""
         return None
 
     def __ror__(self, other: object) -> Any:
-        """Join a plain `nn.Module` in front, or process what `wave | feature` gave, a tensor."""
+        """Put a plain `nn.Module` in front, or process the tensor that `wave | feature` returned."""
         return self(other) if isinstance(other, Tensor) else super().__ror__(other)
 
     def checked(self, x: Any) -> Tensor:
-        """Return what the processor computes on, or raise."""
+        """Return the checked input, or raise."""
         if self.takes == "samples":
             return super().checked(x)
         if not isinstance(x, Tensor):

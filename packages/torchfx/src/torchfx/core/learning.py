@@ -1,8 +1,8 @@
-"""Parameters that are learned within their range: a network's optimiser moves a free number, never the cutoff itself.
+"""Parameters that are learned within a range: the optimiser updates an unconstrained number, not the parameter itself.
 
-Steps of an optimiser do not suit a cutoff in Hz: equal steps are unequal ratios, and a step may leave (0, fs/2).
-`learn` puts a function between the two, PyTorch's way (`torch.nn.utils.parametrize`): the optimiser sees a free number,
-the filter a value in its range.
+Optimiser steps do not suit a cutoff in Hz: equal steps are unequal ratios, and a step may leave (0, fs/2). `learn` adds
+a parametrization (`torch.nn.utils.parametrize`): the optimiser updates an unconstrained number, and the filter gets a
+value in the range.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ P = TypeVar("P", bound=Processor)
 def learn(processor: P, *names: str, **ranges: tuple[float, float]) -> P:
     """Make parameters of a processor learnable within a range, and return the processor.
 
-    An optimiser gets one free number for each value (float64, starting where the value is now). A sigmoid maps it into
-    the range: by ratio for frequencies, times and quality factors, so that a step means as much at 50 Hz as at 5 kHz,
-    by difference for decibels and the rest. No step leaves the range. Reading the parameter gives its value; assigning
-    a value sets the free number; `torch.nn.utils.parametrize.remove_parametrizations` undoes it.
+    The optimiser updates one unconstrained number per value (float64, initialized from the present value). A sigmoid
+    maps it into the range: on a logarithmic scale for frequencies, times and quality factors, so that a step is the
+    same ratio at 50 Hz and at 5 kHz, and linearly for decibels and all others. No step leaves the range. Reading the
+    parameter returns its value; assigning a value sets the unconstrained number.
+    `torch.nn.utils.parametrize.remove_parametrizations` undoes `learn`.
 
     Args:
         processor: a filter or effect. It is changed in place.
-        names: parameters that get their usual range: frequencies 20 Hz to 0.45 fs, others what random values are drawn
-            from, widened to twice as far as the present value lies where that is outside. Without names and ranges, all
-            that can be learned.
-        ranges: parameters with the range they get, (low, high) in their unit.
+        names: parameters to learn within their default range: 20 Hz to 0.45 fs for frequencies, the range of random
+            draws for others, extended if the present value lies outside. Without names and ranges, all learnable
+            parameters are learned.
+        ranges: parameters to learn within a given range, (low, high) in their unit.
 
     Raises:
-        ArgumentError: a parameter that is not there, cannot be learned or is learned already; a range outside of what
-            the parameter allows or that does not hold its present value; a frequency's range is needed and the filter
-            has no `fs`.
+        ArgumentError: a parameter does not exist, cannot be learned, or is already learned; a range exceeds the
+            parameter's limits or excludes its present value; the default range of a frequency needs an `fs` that the
+            filter does not have.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -107,12 +108,12 @@ def _restored(cls: type[P], state: dict[str, Any], learned: dict[str, tuple[InRa
 
 
 class InRange(nn.Module):
-    """Maps a free number to a value in (low, high): low at minus infinity, high at infinity.
+    """Maps an unconstrained number to a value in (low, high), which are the limits at minus and plus infinity.
 
     Args:
-        name: the parameter's, for messages.
+        name: the parameter's name, for messages.
         low, high: the range.
-        logarithmic: whether equal steps are equal ratios.
+        logarithmic: whether the scale is logarithmic.
     """
 
     def __init__(self, name: str, low: float, high: float, logarithmic: bool) -> None:
@@ -128,7 +129,7 @@ class InRange(nn.Module):
         return self.low + (self.high - self.low) * share
 
     def right_inverse(self, value: Tensor | float) -> Tensor:
-        """Return the free number of a value."""
+        """Return the unconstrained number of a value."""
         value = torch.as_tensor(value).double()
         self.check(value)
         if self.logarithmic:

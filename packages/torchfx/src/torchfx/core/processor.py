@@ -1,12 +1,12 @@
-"""The base of every filter and effect, and the containers that `|` and `+` between them build.
+"""Base class of every filter and effect, and the containers that `|` and `+` build.
 
-An author writes one thing, and with it decides which of three kinds the processor is:
+A subclass implements one method, which determines the kind of processor:
 
     lti(rate)                          linear and time-invariant: filters, gains, delays, convolutions
     step(x, state, rate), init_state   causal, with a memory (which may be empty): dynamics, modulation, feedback
-    forward(x)                         of the whole signal: reversing, trimming, stretching
+    forward(x)                         needs the whole signal: reversing, trimming, stretching
 
-Everything else follows from it, by way of a plan (`torchfx.plan`) that whole files, streams and batches run.
+Everything else is derived: a plan (`torchfx.plan`) runs whole files, streams and batches.
 """
 
 from __future__ import annotations
@@ -55,26 +55,27 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
 
 
 class Processor(Responses, Declared):
-    """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps nothing of it.
+    """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps no state between
+    calls.
 
-    `a | b` runs one after the other, `a + b` side by side and adds the results.
+    `a | b` runs `a`, then `b` (in series). `a + b` runs both on the same input (in parallel) and adds the results.
 
-    To make your own, declare the parameters (`torchfx.parameters`) and write one of
+    To write your own processor, declare its parameters (`torchfx.parameters`) and implement one of
 
-    - `lti(rate)`, for what is linear and time-invariant: chains fuse it with its neighbours;
-    - `step(x, state, rate)`, for what is causal, and `init_state` unless its state is empty. A processor that is linear
-      at some settings only writes `lti` too and returns None from it at all others;
-    - `measure(x, state, rate)` beside `step`, for what has to hear the whole signal before it begins: it takes blocks
-      into account, and the state it leaves is the one that `step` starts with;
-    - `forward(x)`, for what needs the whole signal at once. With `in_pieces(x)` beside it, which reads a
-      `torchfx.pieces.Pieces` and yields what `forward` returns, piece by piece, files of any length are processed.
+    - `lti(rate)`, for linear time-invariant processors: chains fuse them with their neighbours;
+    - `step(x, state, rate)`, for causal processors, and `init_state` unless the state is empty. A processor that is
+      linear only at some settings also implements `lti`, which returns None at all other settings;
+    - `measure(x, state, rate)` in addition to `step`, for processors that need a first pass over the whole signal:
+      `measure` updates the state block by block, and `step` starts with the resulting state;
+    - `forward(x)`, for processors that need the whole signal. To support files of any length, also implement
+      `in_pieces(x)`, which reads a `torchfx.pieces.Pieces` and yields the result of `forward` piece by piece.
 
-    The rest is derived: whole signals, streams, batches, gradients, repr, the command line. A subclass that assigns a
-    value to a parameter of its base (`btype = "lowpass"`) fixes it.
+    The rest is derived: whole signals, streams, batches, gradients, repr, the command line. A subclass fixes a
+    parameter of its base class by assigning a value (`btype = "lowpass"`).
 
-    Parameters with a unit may be texts, as on the command line: "1kHz", "5ms", "-3dB". Every processor accepts `fs=`;
-    one that does not depend on a sample rate checks it and does not keep it. `state_dict` holds parameters that are
-    tensors, learned or one value for each example, and no plain numbers: a filter with numbers alone has an empty one.
+    Parameters with a unit accept strings, as on the command line: "1kHz", "5ms", "-3dB". Every processor accepts `fs=`;
+    a processor that does not depend on the sample rate checks and ignores it. `state_dict` contains parameters that are
+    tensors (learned, or one value per example), but not plain numbers.
 
     Examples:
         A filter, with a parameter that depends on the sample rate:
@@ -82,7 +83,7 @@ class Processor(Responses, Declared):
         >>> import math, torch, torchfx as fx
         >>> from torchfx.parameters import Value, frequency, number, sample_rate
         >>> class OnePole(fx.Processor):
-        ...     '''Low-pass of first order, matched in impulse response.'''
+        ...     '''First-order low-pass, matched in impulse response.'''
         ...     cutoff: Value = frequency()
         ...     fs: float | None = sample_rate(default=None)
         ...
@@ -98,7 +99,7 @@ class Processor(Responses, Declared):
         Traceback (most recent call last):
         torchfx.errors.ArgumentError: cutoff must lie in (0, fs/2) = (0, 24000) Hz, got 50000
 
-        An effect with a memory, which streams as it is:
+        An effect with a state, which also works in streams:
 
         >>> class Difference(fx.Processor):
         ...     '''Difference between samples.'''
@@ -142,7 +143,7 @@ class Processor(Responses, Declared):
         written = [method for method in KINDS if method in own]
         if "forward" in written and len(written) > 1:
             raise ArgumentTypeError(
-                f"{cls.__name__} defines forward beside {written[0]}: write one, the other follows from it"
+                f"{cls.__name__} defines both forward and {written[0]}: define only one, the other is derived"
             )
         if "forward" in written:
             cls.kind = "whole"
@@ -171,7 +172,7 @@ class Processor(Responses, Declared):
         cls.written_constructor = cls.written_constructor or "__init__" in own
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Check and keep the declared parameters."""
+        """Check and store the declared parameters."""
         cls = type(self)
         if self.missing:
             raise ArgumentTypeError(f"{cls.__name__} is abstract: a subclass must define {', '.join(self.missing)}")
@@ -192,12 +193,12 @@ class Processor(Responses, Declared):
     # --- parameters ---------------------------------------------------------------------------------------
 
     def check_parameters(self) -> None:
-        """Raise where parameters don't fit each other; called at construction and after each assignment."""
+        """Raise if parameters are inconsistent; called at construction and after each assignment."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Assign an attribute; a declared parameter is checked first, against the others too.
+        """Assign an attribute; a declared parameter is checked first, alone and together with the others.
 
-        Other threads see the old value or the new one.
+        Other threads see either the old or the new value.
         """
         if name in self.declarations and not isinstance(getattr(type(self), name, None), property):
             assign([self], name, value)
@@ -218,7 +219,7 @@ class Processor(Responses, Declared):
             self._changed()
 
     def __delattr__(self, name: str) -> None:
-        """Delete an attribute that is no parameter, or a tensor that PyTorch's parametrizations replace."""
+        """Delete an attribute that is not a parameter, or a tensor that PyTorch's parametrizations replace."""
         if name in self.declarations and not isinstance(getattr(self, name), Tensor):
             raise ArgumentError(f"{name} is a parameter of {self._get_name()} and cannot be deleted")
         with assigning:
@@ -227,7 +228,7 @@ class Processor(Responses, Declared):
             self._changed()
 
     def __getattr__(self, name: str) -> Tensor | nn.Module:
-        """Return what PyTorch keeps elsewhere than other attributes, or what just came from there."""
+        """Return an attribute that PyTorch stores separately (parameters, buffers, submodules)."""
         try:
             return super().__getattr__(name)
         except (AttributeError, KeyError):
@@ -241,7 +242,7 @@ class Processor(Responses, Declared):
                 return found
 
     def __setstate__(self, state: Any) -> None:
-        """Take attributes over, as a copy does."""
+        """Restore the attributes of a copied or unpickled processor."""
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._changed()
 
@@ -354,26 +355,26 @@ class Processor(Responses, Declared):
     # --- what authors write -------------------------------------------------------------------------------
 
     def unused(self) -> tuple[str, ...]:
-        """Return the parameters without effect at the current settings; the module's text leaves them out."""
+        """Return the parameters that have no effect at the current settings; the repr omits them."""
         return ()
 
     def lti(self, rate: Any) -> LTI | None:
-        """Return the linear time-invariant system this processor is, or None if it is not one at its settings.
+        """Return the processor as a linear time-invariant system, or None if it is not LTI at its current settings.
 
         Args:
-            rate: the sample rate in Hz; None where the processor declares no `fs` and the rate is not known.
+            rate: the sample rate in Hz; None if it is unknown and the processor declares no `fs`.
         """
         return None
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the state of rest: a tuple of tensors on the signal's device.
+        """Return the state at rest: a tuple of tensors on the signal's device.
 
         Args:
             shape: the signal's leading dimensions.
             rate: sample rate, Hz.
-            dtype, device: the signal's.
+            dtype, device: of the signal.
         """
         if type(self).step is not Processor.step:  # written by an author who needs none
             return ()
@@ -384,27 +385,27 @@ class Processor(Responses, Declared):
 
         Args:
             x: (..., time); time may be 0.
-            state: what `init_state` returned, or the step before.
+            state: returned by `init_state`, or by the previous step.
             rate: sample rate, Hz.
 
         Returns:
             The block's output, which lags by `latency_samples`, and the state for the next block.
 
         Raises:
-            StreamError: the processor needs more than a block at a time.
+            StreamError: the processor needs the whole signal.
         """
         return self._streaming(rate).step(x, state)
 
     def measure(self, x: Tensor, state: State, rate: Any) -> State:
-        """Take a block of a first pass over the whole signal into account, for processors that need one."""
+        """Update the state with a block of a first pass over the whole signal, for processors that need it."""
         return state
 
     def whole(self, x: Tensor, rate: Any) -> Tensor | None:
-        """Return the aligned result for a whole signal where one call computes it; None: `step` from rest does."""
+        """Return the aligned result for a whole signal, if one call can compute it; None: use `step` from rest."""
         return None
 
     def latency_samples(self, rate: Any) -> int:
-        """Return by how many output samples `step` lags behind its input; whole signals are aligned."""
+        """Return the latency of `step` in output samples; whole signals are aligned."""
         return plan_of(self, rate).latency if self.kind in {"chain", "parallel"} else 0
 
     def output_rate(self, rate: Any) -> Any:
@@ -412,11 +413,11 @@ class Processor(Responses, Declared):
         return plan_of(self, rate).output_rate if self.kind in {"chain", "parallel"} else rate
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions for a signal with these: the parameters' broadcast with them."""
+        """Return the output's leading dimensions: by default the signal's, broadcast with the parameters'."""
         return self.broadcast_shape(shape)
 
     def broadcast_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return leading dimensions broadcast with those of declared numbers that are tensors, or raise naming both."""
+        """Return leading dimensions broadcast with those of tensor parameters; raise if they do not broadcast."""
         tensors = {
             name: value.shape
             for name, declared in self.declarations.items()
@@ -425,24 +426,24 @@ class Processor(Responses, Declared):
         return broadcast_shapes(x=shape, **tensors) if tensors else tuple(shape)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append native steps to a program (`torchfx._ops.program`); return the buffer written, None without any.
+        """Append native steps to a program (`torchfx._ops.program`); return the output buffer, or None without native
+        steps.
 
-        They must give what `step` gives, within rounding: streams and whole signals run in them where no gradient is
-        recorded.
+        They must equal `step` within rounding. Streams and whole signals use them if no gradient is recorded.
         """
         return None
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return how the processor continues, in a running signal, where one of its class with other values stopped.
+        """Return how the processor continues a running signal from another processor of its class with other values.
 
-        As it is, all of the state is kept, which suits levels, phases and past samples. A state that depends on the
-        parameters has to start from rest, and `waiting` says how long the processor then runs unheard.
+        By default the whole state is kept, which suits levels, phases and past samples. A state that depends on the
+        parameters must start from rest; `waiting` then gives the time before the crossfade starts.
 
         Args:
             before: the other processor.
             shape: the signal's leading dimensions.
             old: its state; the values do not matter.
-            new: this one's state of rest.
+            new: the state of this processor at rest.
             rate: sample rate, Hz.
         """
         return kept(old, new, rate)
@@ -450,7 +451,7 @@ class Processor(Responses, Declared):
     # --- derived ------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module, as PyTorch does; a signal like the last one's goes straight to a native program."""
+        """Call the module, as PyTorch does; a signal like the previous one goes straight to a native program."""
         if not (kwargs or is_compiling()) and len(args) == 1:
             y = call_again(self, args[0])
             if y is not None:
@@ -472,11 +473,11 @@ class Processor(Responses, Declared):
         return y.to(given) if given is not None and given is self._half else y
 
     def checked(self, x: Any) -> Tensor:
-        """Return a signal that the processor computes on, or raise unless `x` is one."""
+        """Return the checked signal, or raise if `x` is not a valid signal."""
         return check_signal(x, self._half)
 
     def rate_for(self, rate: float | None) -> float | None:
-        """Return the rate (Hz) to work at for a signal of this rate: the processor's own, where it declares one."""
+        """Return the rate (Hz) for a signal of this rate: the processor's own rate, if it declares one."""
         if "fs" not in self.declarations and self.fs is None:
             return rate
         if self.fs is None and not torch.compiler.is_dynamo_compiling():
@@ -485,7 +486,7 @@ class Processor(Responses, Declared):
 
     @property
     def device(self) -> torch.device | None:
-        """Where the coefficients were put by `.to()`; None: they go where the signal is."""
+        """The device that `.to()` set; None: the coefficients follow the signal."""
         return self._device
 
     def _streaming(self, rate: float | None) -> Plan:
@@ -521,48 +522,48 @@ class Processor(Responses, Declared):
         return self
 
     def register_forward_hook(self, *args: Any, **kwargs: Any) -> Any:
-        """As `nn.Module`'s; chains call the module from then on."""
+        """Like `nn.Module`'s; chains then call the module, so that the hook runs."""
         return self._changed(super().register_forward_hook(*args, **kwargs))
 
     def register_forward_pre_hook(self, *args: Any, **kwargs: Any) -> Any:
-        """As `nn.Module`'s; chains call the module from then on."""
+        """Like `nn.Module`'s; chains then call the module, so that the hook runs."""
         return self._changed(super().register_forward_pre_hook(*args, **kwargs))
 
     def register_full_backward_hook(self, *args: Any, **kwargs: Any) -> Any:
-        """As `nn.Module`'s; chains call the module from then on."""
+        """Like `nn.Module`'s; chains then call the module, so that the hook runs."""
         return self._changed(super().register_full_backward_hook(*args, **kwargs))
 
     def register_full_backward_pre_hook(self, *args: Any, **kwargs: Any) -> Any:
-        """As `nn.Module`'s; chains call the module from then on."""
+        """Like `nn.Module`'s; chains then call the module, so that the hook runs."""
         return self._changed(super().register_full_backward_pre_hook(*args, **kwargs))
 
     # --- joining ------------------------------------------------------------------------------------------
 
     def __or__(self, other: object) -> FilterChain:
-        """Join: this module, then `other`."""
+        """Combine in series: this module, then `other`."""
         return FilterChain(self, other) if _is_built(other) else NotImplemented
 
     def __ror__(self, other: object) -> FilterChain:
-        """Join: `other`, a plain `nn.Module`, then this one."""
+        """Combine in series: `other`, a plain `nn.Module`, then this module."""
         return FilterChain(other, self) if _is_built(other) else NotImplemented
 
     def __add__(self, other: object) -> Parallel:
-        """Join side by side: the outputs are added."""
+        """Combine in parallel: the outputs are added."""
         return Parallel(self, other) if _is_built(other) else NotImplemented
 
     def __radd__(self, other: object) -> Parallel:
-        """Join side by side with a plain `nn.Module` on the left."""
+        """Combine in parallel with a plain `nn.Module` on the left."""
         return Parallel(other, self) if _is_built(other) else NotImplemented
 
 
 def assign(processors: Sequence[Processor], name: str, value: Any, shared: bool = False) -> None:
-    """Assign a value to a parameter of processors: to all of them at once, or to none where one refuses it.
+    """Assign a value to a parameter of several processors: to all of them, or to none if one rejects it.
 
     Args:
-        processors: those that have the parameter.
-        name: the parameter's.
+        processors: the processors that have the parameter.
+        name: name of the parameter.
         value: the new value.
-        shared: whether errors name the processor, as the value was not given to it alone.
+        shared: whether errors name the processor, because several get the value.
     """
     found = _twins(processors, name, value, shared)
     with assigning:
@@ -660,7 +661,7 @@ class _SharedRate:
     def __set__(self, container: Processor, fs: float | None) -> None:
         parts = self._parts(container)
         if not parts:
-            raise ArgumentError(f"{type(container).__name__} holds nothing that depends on a sample rate, got fs={fs}")
+            raise ArgumentError(f"{type(container).__name__} has no part that depends on a sample rate, got fs={fs}")
         assign(parts, "fs", fs, shared=True)
 
     def _parts(self, container: Processor) -> list[Processor]:
@@ -668,12 +669,12 @@ class _SharedRate:
 
 
 class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds outputs here, not modules
-    """Modules one after the other, run as few operator calls: any depth of recursive filters is one.
+    """Modules in series, fused into few operator calls: any number of recursive filters is one call.
 
     `a | b | c` builds one. It is an `nn.Sequential`: index it, slice it, append to it.
 
     Args:
-        modules: what to run, in order; chains among them are laid flat. Or one ordered dict of named modules.
+        modules: the modules in order; nested chains are flattened. Or one ordered dict of named modules.
 
     Examples:
         >>> import torchfx as fx
@@ -696,7 +697,7 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
     """The rate (Hz) its filters were built for; assigning it assigns theirs, or raises and leaves all as they are."""
 
     def __init__(self, *modules: nn.Module | OrderedDict[str, nn.Module]) -> None:
-        """Lay chains among the modules flat and keep the rest as it is."""
+        """Flatten nested chains."""
         super().__init__()
         if len(modules) == 1 and isinstance(modules[0], OrderedDict):
             self._modules.update({name: _module(module) for name, module in modules[0].items()})
@@ -704,34 +705,35 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
             self._modules.update(_laid_flat(FilterChain, modules))
 
     def plan(self, fs: float | None = None) -> Plan:
-        """Return what the chain runs at a sample rate (Hz), or at the one its filters were built for."""
+        """Return the plan of the chain for a sample rate (Hz), by default the rate its filters were built for."""
         return _plan(self, fs)
 
     def explain(self, fs: float | None = None) -> None:
-        """Print the plan at a sample rate (Hz), like a database's EXPLAIN, and what runs each step of two channels.
+        """Print the plan for a sample rate (Hz), like a database's EXPLAIN, and the backend of each step for two
+        channels.
 
-        That is an operator with its backends, a native program with its kinds of steps, or a processor's method.
-        Without `fs` the rate is the one the filters were built for.
+        A step runs as an operator with its backends, a native program with its kinds of steps, or a processor's method.
+        Without `fs`, the rate that the filters were built for is used.
         """
         _explain(self, fs)
 
     def checked(self, x: Any) -> Tensor:
-        """Return what the first module takes, or raise unless `x` is that."""
+        """Return the checked input of the first module, or raise."""
         first = next(iter(self._modules.values()), None)
         return first.checked(x) if isinstance(first, Processor) else super().checked(x)
 
     def __iadd__(self, other: object) -> Parallel:  # type: ignore[override]
-        """Join side by side, like `self + other`; an `nn.Sequential` would append instead."""
+        """Combine in parallel, like `self + other`; an `nn.Sequential` would append instead."""
         return self + other
 
 
 class Parallel(Processor):
-    """Modules side by side on the same input, their outputs added.
+    """Modules in parallel on the same input; their outputs are added.
 
     `a + b` builds one; its branches may be chains.
 
     Args:
-        modules: the branches; sums among them are laid flat.
+        modules: the branches; nested sums are flattened.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -745,22 +747,22 @@ class Parallel(Processor):
     """As a chain's."""
 
     def __init__(self, *modules: nn.Module) -> None:
-        """Lay sums among the modules flat and keep the rest as it is."""
+        """Flatten nested sums."""
         super().__init__()
         if not modules:
             raise ArgumentError("Parallel needs at least one module, got none")
         self._modules.update(_laid_flat(Parallel, modules))
 
     def branches(self) -> list[nn.Module]:
-        """Return the modules that run side by side."""
+        """Return the parallel modules."""
         return [module for module in self._modules.values() if module is not None]
 
     def plan(self, fs: float | None = None) -> Plan:
-        """Return what the sum runs; see `FilterChain.plan`."""
+        """Return the plan of the sum; see `FilterChain.plan`."""
         return _plan(self, fs)
 
     def explain(self, fs: float | None = None) -> None:
-        """Print what the sum runs; see `FilterChain.explain`."""
+        """Print the plan of the sum; see `FilterChain.explain`."""
         _explain(self, fs)
 
 

@@ -1,4 +1,4 @@
-"""Another sample rate."""
+"""Resampling."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ DOUBLED_DB = 4
 
 
 class Stage(NamedTuple):
-    """One low-pass of a change of rate.
+    """One low-pass stage of a resampler.
 
     Attributes:
-        up: its phases.
+        up: number of phases.
         down: every `down`-th of its outputs is kept.
-        reach: how far it reaches to each side, in sampling intervals of its input over `up`.
-        cutoff: the middle of its transition band, as a part of half the rate of its taps.
-        attenuation: in its stop band, dB.
+        reach: half of its length, in sampling intervals of its input divided by `up`.
+        cutoff: the middle of its transition band, relative to half the rate of its taps.
+        attenuation: stop-band attenuation, dB.
     """
 
     up: int
@@ -66,16 +66,16 @@ class Stage(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """What resampling at a ratio up/down takes.
+    """The stages for resampling by a ratio up/down.
 
-    Where the ratio is one of large numbers, two low-passes follow each other. The first divides the rate by a power of
-    two, where it falls to less than half, or doubles it; it is as steep as the rates ask for, and costs little by
-    transforms. The second has to suppress only images that lie far away, and is short.
+    For a ratio of large numbers there are two stages. The first divides the rate by a power of two (if the rate falls
+    to less than half) or doubles it; it has the steep transition band, and is computed by FFT at little cost. The
+    second only suppresses distant images, and is short.
 
     Attributes:
         up, down: the ratio in lowest terms.
-        divided: what the rate is divided by first; 1: nothing.
-        doubled: 2 where it is doubled first, else 1.
+        divided: divisor of the first stage; 1 if it does not divide.
+        doubled: 2 if the first stage doubles the rate, else 1.
         stages: the low-passes, one or two.
     """
 
@@ -87,19 +87,19 @@ class Ratio(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """How far an output's dependence on the input reaches to each side, in sampling intervals over `up`."""
+        """How far an output depends on the input to each side, in sampling intervals divided by `up`."""
         last = self.stages[-1]
         first = self.stages[0].reach * last.up // self.divided if len(self.stages) == 2 else 0
         return -(-(last.reach + first) // self.finer)
 
     @property
     def finer(self) -> int:
-        """How many steps of the last low-pass are a sampling interval over `up`: 2 where it is doubled and `up` odd."""
+        """Steps of the last low-pass per sampling interval over `up`: 2 if the rate is doubled and `up` is odd."""
         return self.stages[-1].down // self.down
 
     @property
     def latency(self) -> int:
-        """Outputs by which a stream lags: until the last input that an output depends on is there."""
+        """Latency of a stream in outputs: the time until the last input that an output depends on has arrived."""
         return resampled_length(self.reach, 1, self.down)
 
     @property
@@ -153,7 +153,7 @@ def ratio_of(up: int, down: int, quality: str) -> Ratio:
 
 
 class Resample(Processor):
-    """Changes the sample rate; what lies beyond half the lower rate is filtered out.
+    """Change the sample rate; frequencies above half the lower rate are removed.
 
     n samples become ceil(n rate / fs). The filter has linear phase, and whole signals are aligned with their input. The
     pass band, flat within 0.00001 dB, ends at 0.913 of half the lower rate; from half the lower rate on, images and
@@ -165,7 +165,7 @@ class Resample(Processor):
         fs: the input's sample rate, Hz; None follows the signal's.
 
     Raises:
-        ArgumentError: the rates lie further apart than a factor of 256.
+        ArgumentError: the ratio of the rates exceeds 256.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -178,12 +178,12 @@ class Resample(Processor):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where the rates lie too far apart."""
+        """Raise if the ratio of the rates is too large."""
         if self.fs is not None:
             self.ratio(self.fs)
 
     def lti(self, rate: Any) -> LTI | None:
-        """Return the identity where the rate is right already."""
+        """Return the identity if the rate does not change."""
         ratio = self.ratio(rate)
         return LTI() if ratio.up == ratio.down else None
 
@@ -204,12 +204,14 @@ class Resample(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return silence for past input; where between two inputs the next output lies, and which input comes next."""
+        """Return silence for past input, the position of the next output between two inputs, and the index of the next
+        input.
+        """
         past = torch.zeros(*shape, self.ratio(rate).past, dtype=dtype, device=device)
         return past, torch.zeros(2, dtype=torch.int64)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
-        """Return the outputs that lie within a block, as many as `latency_samples` late."""
+        """Return the outputs of a block, delayed by `latency_samples`."""
         ratio = self.ratio(rate)
         if ratio.up == ratio.down:
             return x, state
@@ -228,10 +230,10 @@ class Resample(Processor):
         return ratio.run(x, 0, resampled_length(x.shape[-1], ratio.up, ratio.down))
 
     def latency_samples(self, rate: Any) -> int:
-        """Return by how many output samples a stream lags."""
+        """Return the latency of a stream in output samples."""
         ratio = self.ratio(rate)
         return 0 if ratio.up == ratio.down else ratio.latency
 
     def output_rate(self, rate: Any) -> Any:
-        """Return the rate asked for."""
+        """Return the requested rate."""
         return self.rate

@@ -1,4 +1,4 @@
-"""What a linear time-invariant processor, chain or sum shows of itself."""
+"""Frequency and time responses of a linear time-invariant processor, chain or sum."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SHOWN_RATE = 48_000.0  # Hz, of pictures in notebooks where a module follows the
 
 
 class Responses(nn.Module):
-    """Responses over frequency and time, poles and zeros, in numbers, words and pictures.
+    """Frequency and time responses, poles and zeros, a description, and plots.
 
-    Each takes a sample rate `fs` in Hz; without it, it is the one that the filters were built for. All raise
-    `ArgumentTypeError` where a module is not linear and time-invariant at its settings. Parameters with leading
-    dimensions (one filter for each example, or a bank's bands) give results with these dimensions in front. The
-    responses are differentiable in the parameters.
+    Each method takes a sample rate `fs` in Hz; the default is the rate that the filters were built for. All raise
+    `ArgumentTypeError` if a module is not linear and time-invariant at its settings. Leading dimensions of the
+    parameters (one filter per example, or the bands of a bank) become leading dimensions of the results. The responses
+    are differentiable with respect to the parameters.
     """
 
     def response(self, freqs: Any, fs: float | None = None) -> Tensor:
@@ -42,7 +42,7 @@ class Responses(nn.Module):
     def frequency_response(self, num_freqs: int = 512, fs: float | None = None) -> tuple[Tensor, Tensor]:
         """Return evenly spaced frequencies (Hz, from 0 to below fs/2) and the complex response at them.
 
-        Both are what `scipy.signal.freqz_sos(sos, num_freqs, fs=fs)` gives: float64 (n,) and complex128 (..., n).
+        Both equal the result of `scipy.signal.freqz_sos(sos, num_freqs, fs=fs)`: float64 (n,) and complex128 (..., n).
 
         Examples:
             >>> import torchfx as fx
@@ -55,7 +55,7 @@ class Responses(nn.Module):
         return freqs, response.response(plan, freqs)
 
     def magnitude_db(self, freqs: Any, fs: float | None = None) -> Tensor:
-        """Return the magnitude in dB, float64, (..., n); -inf where the response is zero.
+        """Return the magnitude response in dB, float64, (..., n); -inf at zeros of the response.
 
         Examples:
             >>> import torchfx as fx
@@ -79,15 +79,15 @@ class Responses(nn.Module):
         return response.group_delay(self._seen(fs), freqs)
 
     def impulse_response(self, num_samples: int, fs: float | None = None) -> Tensor:
-        """Return the output for a unit impulse, float64, (..., num_samples)."""
+        """Return the impulse response, float64, (..., num_samples)."""
         return response.impulse_response(self._seen(fs), whole_number("num_samples", num_samples, 1))
 
     def step_response(self, num_samples: int, fs: float | None = None) -> Tensor:
-        """Return the output for a signal that is 1 from its first sample on, float64, (..., num_samples)."""
+        """Return the step response, float64, (..., num_samples)."""
         return response.step_response(self._seen(fs), whole_number("num_samples", num_samples, 1))
 
     def poles(self, fs: float | None = None) -> Tensor:
-        """Return the poles in the z plane, complex128, (..., n); those at 0 of taps and delays are left out.
+        """Return the poles in the z plane, complex128, (..., n), without the poles at 0 of FIR taps and delays.
 
         Examples:
             >>> import torchfx as fx
@@ -97,11 +97,13 @@ class Responses(nn.Module):
         return response.poles(self._seen(fs))
 
     def zeros(self, fs: float | None = None) -> Tensor:
-        """Return the zeros in the z plane, complex128, (..., n); a sum refuses: its zeros are not its branches'."""
+        """Return the zeros in the z plane, complex128, (..., n). A sum raises, since its zeros are not those of its
+        branches.
+        """
         return response.zeros(self._seen(fs))
 
     def describe(self, fs: float | None = None) -> str:
-        """Return type, edges, attenuation, delay and stability in sentences, read off the response.
+        """Describe band type, cutoffs, attenuation, delay and stability in sentences.
 
         Examples:
             >>> import torchfx as fx
@@ -115,7 +117,7 @@ class Responses(nn.Module):
         return describe(self._seen(fs))
 
     def plot(self, fs: float | None = None) -> Any:
-        """Draw magnitude and group delay over frequency; return the `matplotlib` figure.
+        """Plot magnitude and group delay over frequency; return the `matplotlib` figure.
 
         Raises:
             TorchFXError: matplotlib is not installed (`pip install matplotlib`).

@@ -1,4 +1,4 @@
-"""Pieces of one signal that are piped one after the other lose the filters' state between them: that is said once."""
+"""Warn once if consecutive pieces of one signal are processed separately, which loses the filter state between them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _said = False
 
 
 def look_for_seams(ys: Tensor, module: nn.Module, fs: float) -> None:
-    """Warn once where the last samples given to a chain with a memory are views of one signal, each behind the other.
+    """Warn once if a stateful chain was called on consecutive views of one signal.
 
     Args:
-        ys: what is to be processed (channels, time); it lies somewhere inside of its storage.
+        ys: the samples to process (channels, time), a view into a larger storage.
         module: the chain.
         fs: sample rate, Hz.
     """

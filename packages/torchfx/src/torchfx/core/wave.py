@@ -39,26 +39,26 @@ MOST_CHANNELS = 128
 
 
 class Wave:
-    """A recording: samples (channels, time) with their sample rate.
+    """Audio samples (channels, time) with their sample rate.
 
-    `wave | module` runs now and returns a new Wave; the module, and the wave, stay as they are. `a + b` mixes, `a - b`
-    subtracts, `wave * 0.5` and `wave / 2` scale. `wave[1000:2000]` cuts out a stretch of time in samples,
-    `wave[1.0:2.0]` and `wave["500ms":]` by seconds; `wave[0]` and `wave[[1, 0]]` are channels, and
-    `for channel in wave` takes one after the other. `len(wave)` is the number of samples per channel.
+    `wave | module` runs immediately and returns a new Wave; module and wave are unchanged. `a + b` mixes, `a - b`
+    subtracts, `wave * 0.5` and `wave / 2` scale. `wave[1000:2000]` selects a time range in samples, `wave[1.0:2.0]` and
+    `wave["500ms":]` select it in seconds. `wave[0]` and `wave[[1, 0]]` select channels, and `for channel in wave`
+    iterates over channels. `len(wave)` is the number of samples per channel.
 
-    `a == b` is True where rate and samples are equal; type, device and metadata do not matter. Since a wave can change
-    (`wave.ys = ...`), it has no hash.
+    `a == b` compares rate and samples; dtype, device and metadata do not matter. A wave is mutable (`wave.ys = ...`),
+    so it has no hash.
 
     Args:
-        ys: samples, (channels, time) or (time,), which becomes (1, time). float32 and float64 are kept, arrays of
-            integers are scaled to float32 in [-1, 1). Tensors and arrays are shared, not copied, where possible.
+        ys: samples, (channels, time) or (time,), which becomes (1, time). float32 and float64 are kept; arrays of
+            integers are scaled to float32 in [-1, 1). Tensors and arrays are shared, not copied, if possible.
         fs: sample rate, Hz.
-        device: where the samples go.
-        metadata: anything; a copy travels along through every operation.
+        device: device of the samples.
+        metadata: any object; every operation copies it to its result.
 
     Raises:
-        ArgumentError: no samples, more than two dimensions, a sample rate out of range.
-        ArgumentTypeError: samples that are complex, half precision or no numbers.
+        ArgumentError: no samples, more than two dimensions, or a sample rate out of range.
+        ArgumentTypeError: samples that are complex, half precision or not numbers.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -84,7 +84,7 @@ class Wave:
         device: str | torch.device = "cpu",
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Check the samples and the rate and keep them."""
+        """Check and store the samples and the rate."""
         self.fs = checked_rate(fs)
         self.ys = on_device(_as_samples(ys), device)
         self.metadata: dict[str, Any] = dict(metadata or {})
@@ -96,13 +96,13 @@ class Wave:
         Args:
             source: a path, or a binary file object.
             frame_offset: first frame to read, >= 0.
-            num_frames: how many, > 0; -1 reads to the end.
+            num_frames: number of frames, > 0; -1 reads to the end.
 
         Returns:
-            The wave. Its metadata holds "path", "format", "encoding", "bits" and "tags", where the file has them.
+            The wave. Its metadata contains "path", "format", "encoding", "bits" and "tags", if the file has them.
 
         Raises:
-            AudioFileError: the file is missing, empty, truncated, or of no known format.
+            AudioFileError: the file is missing, empty, truncated, or in an unknown format.
             ArgumentError: frame_offset or num_frames out of range.
         """
         with audio_io.Reader(source) as reader:
@@ -119,16 +119,16 @@ class Wave:
 
     @classmethod
     def merge(cls, waves: Iterable[Wave], split_channels: bool = False) -> Wave:
-        """Combine waves of one sample rate; the first one's metadata counts before the others'.
+        """Combine waves of one sample rate. If metadata conflict, the first wave's take precedence.
 
         Args:
-            waves: at least one. Shorter ones are filled with silence at their end.
-            split_channels: keep every channel apart, one after the other, instead of adding the waves up. Waves that
-                are added up must have the same number of channels.
+            waves: at least one. Shorter waves are padded with silence at their end.
+            split_channels: concatenate the channels instead of adding the waves. Waves that are added must have the
+                same number of channels.
 
         Raises:
-            ArgumentError: no waves, different sample rates, or different numbers of channels to add up.
-            ArgumentTypeError: something else than a wave.
+            ArgumentError: no waves, different sample rates, or different numbers of channels to add.
+            ArgumentTypeError: an argument is not a wave.
         """
         waves = list(waves)
         if not waves:
@@ -154,22 +154,22 @@ class Wave:
 
     @property
     def device(self) -> torch.device:
-        """Where the samples are."""
+        """Device of the samples."""
         return self.ys.device
 
     @property
     def samples(self) -> Tensor:
-        """The same as `ys`."""
+        """Alias of `ys`."""
         return self.ys
 
     @property
     def sample_rate(self) -> float:
-        """The same as `fs`."""
+        """Alias of `fs`."""
         return self.fs
 
     @property
     def shape(self) -> torch.Size:
-        """Number of channels, and of samples per channel."""
+        """Number of channels and number of samples per channel."""
         return self.ys.shape
 
     def __len__(self) -> int:
@@ -204,13 +204,13 @@ class Wave:
         return self.to("cuda" if index is None else f"cuda:{whole_number('index', index, 0)}")
 
     def transform(self, f: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Wave:
-        """Return a new wave of `f(ys, *args, **kwargs)`, inside which filters know the sample rate."""
+        """Return a new wave with the samples `f(ys, *args, **kwargs)`; filters inside `f` know the sample rate."""
         with sample_rate(self.fs):
             y = f(self.ys, *args, **kwargs)
         return self._with(_returned(getattr(f, "__name__", type(f).__name__), y))
 
     def resample(self, fs: float | str) -> Wave:
-        """Return the wave at another sample rate (Hz, or a text such as "44.1kHz"); see `torchfx.filter.Resample`."""
+        """Return the wave at another sample rate (Hz, or a string such as "44.1kHz"); see `torchfx.filter.Resample`."""
         return self | Resample(checked_rate(fs))
 
     def save(
@@ -221,26 +221,27 @@ class Wave:
         bits_per_sample: int | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        """Write a file; the suffix decides the format.
+        """Write a file; the suffix selects the format.
 
-        See `torchfx.audio_io.save` for the arguments and errors. Without `tags`, those that `from_file` has left in
-        the metadata are written, where the format has a place for them.
+        See `torchfx.audio_io.save` for the arguments and errors. By default the tags that `from_file` stored in the
+        metadata are written, if the format supports them.
         """
         if tags is None and isinstance(self.metadata.get("tags"), Mapping):
             tags = audio_io.kept_tags(target, self.metadata["tags"], format)
         audio_io.save(target, self.ys, self.fs, format, encoding, bits_per_sample, tags)
 
     def spectrogram(self, columns: int = 1200, size: int = 2048, mel: int | None = None) -> Spectrogram:
-        """Measure how loud each frequency is over time; a notebook shows the picture.
+        """Compute a spectrogram in dB; notebooks display it as a plot.
 
         Args:
-            columns: how many times at most, >= 1.
-            size: samples of a spectrum under a Hann window, >= 2.
-            mel: bands evenly spaced in mel instead of bins, from 1 to size / 2.
+            columns: maximum number of time frames, >= 1.
+            size: samples of the Hann window, >= 2.
+            mel: number of mel bands, 1 to size / 2; None: FFT bins.
 
         Returns:
-            `levels_db` (frequencies, times), the mean power of all channels, 0 dB being a sine of amplitude 1; with
-            `frequencies_hz`, `times_s` and `plot()`. `torchfx.spectral.Spectrogram` gives powers for networks.
+            An object with `levels_db` (frequencies, times), the mean power of all channels, where 0 dB is a sine of
+            amplitude 1; `frequencies_hz`, `times_s` and `plot()`. For features of a network, see
+            `torchfx.spectral.Spectrogram`.
 
         Raises:
             ArgumentError: an argument out of range.
@@ -262,12 +263,12 @@ class Wave:
     @overload
     def __or__(self, module: object) -> Wave: ...
     def __or__(self, module: object) -> Wave | Tensor:
-        """Run the samples through a module, now; containers are lowered first. A function is called on them.
+        """Apply a module, or a function, to the samples immediately.
 
-        What a chain that ends in features gives is a tensor (..., bins, frames).
+        A chain that ends in features returns a tensor (..., bins, frames).
 
-        `wave | a | b` is two calls, and `wave | (a | b)` one. A profiler records the second of two as
-        `torchfx pipe again`.
+        `wave | a | b` makes two calls, `wave | (a | b)` one. A profiler records the second of two calls as `torchfx
+        pipe again`.
         """
         if self._is_piped and profiler_enabled() and not torch.compiler.is_dynamo_compiling():
             self._is_piped = False  # other modules on the same samples are no chain
@@ -301,7 +302,7 @@ class Wave:
         return made
 
     def __add__(self, other: object) -> Wave:
-        """Mix with another wave of the same rate; the shorter one is filled with silence."""
+        """Mix with another wave of the same rate; the shorter wave is padded with silence."""
         return Wave.merge([self, other]) if isinstance(other, Wave) else NotImplemented
 
     def __mul__(self, factor: object) -> Wave:
@@ -317,7 +318,7 @@ class Wave:
         return self._with(-self.ys)
 
     def __sub__(self, other: object) -> Wave:
-        """Subtract another wave of the same rate; the shorter one is filled with silence."""
+        """Subtract another wave of the same rate; the shorter wave is padded with silence."""
         return self + -other if isinstance(other, Wave) else NotImplemented
 
     def __truediv__(self, divisor: object) -> Wave:
@@ -329,7 +330,7 @@ class Wave:
         return self._with(self.ys / (divisor if isinstance(divisor, Tensor) else float(divisor)))
 
     def __eq__(self, other: object) -> bool:
-        """Return whether rate and samples are equal, whatever their type and device."""
+        """Return whether rate and samples are equal; type and device do not matter."""
         if not isinstance(other, Wave):
             return NotImplemented
         if self.fs != other.fs or self.shape != other.shape:
@@ -345,16 +346,16 @@ class Wave:
         return map(self.get_channel, range(self.channels()))
 
     def __getitem__(self, index: int | slice | Sequence[int] | tuple[Any, Any]) -> Wave:
-        """Return channels, or a stretch of time, or with `wave[channels, time]` both.
+        """Select channels, a time range, or both with `wave[channels, time]`.
 
         Args:
-            index: a slice of time, whose ends are samples if they are whole numbers, seconds if they are other numbers,
-                and read like "500ms" if they are texts; negative ones count from the end. Or a channel's number, or a
-                list of them. What slices and a single number select shares the samples.
+            index: a time slice whose ends are integers (samples), floats (seconds), or strings such as "500ms";
+                negative values count from the end. Or a channel number, or a list of channel numbers. Slices and single
+                channels share the samples.
 
         Raises:
-            ArgumentError: there is no such channel, or no sample in the stretch.
-            ArgumentTypeError: neither a channel nor a stretch of time.
+            ArgumentError: the channel does not exist, or the time range is empty.
+            ArgumentTypeError: the index is neither a channel nor a time slice.
         """
         if isinstance(index, tuple) and len(index) == 2:
             channels, index = index
@@ -463,8 +464,8 @@ def _as_samples(ys: ArrayLike) -> Tensor:
     channels, time = ys.shape
     if channels > MOST_CHANNELS and channels > 8 * time:
         raise ArgumentError(
-            f"ys must have the shape (channels, time), got {channels} channels of {time} samples: frames come first "
-            f"there, as in what soundfile.read returns; pass ys.T"
+            f"ys must have the shape (channels, time), got {channels} channels of {time} samples: the frames come "
+            f"first, as in the result of soundfile.read; pass ys.T"
         )
     return ys
 

@@ -123,7 +123,7 @@ def parametric_eq(
 
 
 def band_count(**values: Any) -> int:
-    """Return how many bands parameters speak of, or raise where they differ; each is one value, or one for each."""
+    """Return the number of bands of parameters, or raise if they differ; each has one value, or one value per band."""
     counts = {
         name: value.shape[-1] if isinstance(value, Tensor) and value.dim() else len(value)
         for name, value in values.items()

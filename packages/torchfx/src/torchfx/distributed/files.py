@@ -43,7 +43,7 @@ class Outcome:
         warnings: what the listener should know, such as clipped samples.
         duration_s: length of the result, of features that of the source, seconds; 0 after an error.
         not_finite_in: NaN and infinite samples in the source, and the frame of the first.
-        not_finite_out: the same of the result.
+        not_finite_out: likewise, in the result.
         details: what else there is to say of features: their shape, and the rate the samples were converted to.
     """
 

@@ -294,7 +294,7 @@ class Arrivals:
     def __init__(self, folder: str, recursive: bool = False, besides: str | None = None) -> None:
         """Check the folder; it is looked at when asked."""
         if not _is_folder(folder)[0]:
-            raise ArgumentError(f"folder must be one that exists, got {folder!r}")
+            raise ArgumentError(f"folder must exist, got {folder!r}")
         self._folder, self._recursive, self._besides = folder, recursive, besides
         self._seen: dict[Source, tuple[int, str] | None] = {}
         self._taken: dict[Source, tuple[int, str] | None] = {}

@@ -1,4 +1,4 @@
-"""Channels mixed with each other: each output is a weighted sum of the inputs."""
+"""Channel mixing: each output channel is a weighted sum of the input channels."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["Balance", "ChannelMatrix", "ChannelMixing", "Mono", "Pan", "StereoWi
 class ChannelMixing(Processor):
     """Multiply the channels (..., inputs, time) of every sample by a matrix.
 
-    A subclass defines `weights`. Parameters with one value for each example have the shape (..., 1), as everywhere.
+    A subclass implements `weights`. Parameters with one value per example have the shape (..., 1).
     """
 
     @abstractmethod
     def weights(self, channels: int) -> Tensor:
         """Return the matrix for a number of channels: float64, (..., outputs, inputs).
 
-        Its number of inputs may be another one: such signals are refused.
+        If its number of inputs differs from the number of channels, the signal is rejected.
         """
 
     def _checked_weights(self, shape: tuple[int, ...]) -> Tensor:
@@ -52,7 +52,7 @@ class ChannelMixing(Processor):
         return torch.matmul(found, x.double()).to(x.dtype), state
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the sums, where there are as many channels as before and nothing is learned."""
+        """Append the sums, if the number of channels stays the same and nothing is learned."""
         found = self._checked_weights(program.shape)
         if found.requires_grad or _mixed(program.shape, found) != program.shape:
             return None
@@ -61,7 +61,7 @@ class ChannelMixing(Processor):
 
 
 class ChannelMatrix(ChannelMixing):
-    """Mix channels by a matrix of your own: y[o] = sum over i of matrix[o, i] x[i].
+    """Mix channels with a given matrix: y[o] = sum over i of matrix[o, i] x[i].
 
     Examples:
         >>> import torch
@@ -79,10 +79,11 @@ class ChannelMatrix(ChannelMixing):
 
 
 class Pan(ChannelMixing):
-    """Place a mono or stereo signal between left and right, at equal power; the output is stereo.
+    """Equal-power panning of a mono or stereo signal; the output is stereo.
 
-    A mono signal is multiplied by cos and sin of (position + 1) pi/4: in the middle both are 3 dB down. A stereo signal
-    keeps the side it moves to and gets the other one's power there: in the middle it passes unchanged.
+    A mono signal is multiplied by cos and sin of (position + 1) pi/4; in the middle both are -3 dB. For a stereo
+    signal, the channel on the side of `position` stays, and the other channel moves towards it at equal power; in the
+    middle the signal is unchanged.
 
     Source: W3C, Web Audio API, StereoPannerNode.
 
@@ -109,7 +110,7 @@ class Pan(ChannelMixing):
 
 
 class Balance(ChannelMixing):
-    """Turn down one side of a stereo signal: the left by 1 - position, or the right by 1 + position.
+    """Turn down one channel of a stereo signal: multiply the left by 1 - position, or the right by 1 + position.
 
     Examples:
         >>> import torch
@@ -130,7 +131,7 @@ class Balance(ChannelMixing):
 class StereoWidth(ChannelMixing):
     """Widen or narrow a stereo signal: the side signal (left - right) / 2 is multiplied by `width`.
 
-    The middle (left + right) / 2 stays. 0 makes both channels the middle, 1 changes nothing.
+    The mid signal (left + right) / 2 is unchanged. A width of 0 makes the signal mono, 1 changes nothing.
 
     Examples:
         >>> import torch
@@ -142,7 +143,7 @@ class StereoWidth(ChannelMixing):
     width: Value = number(default=1.0, low=0.0, high=100.0, draws=(0.0, 2.0), doc="factor of the side signal")
 
     def weights(self, channels: int) -> Tensor:
-        """Return middle and side, scaled, as left and right again."""
+        """Return the matrix that scales the side signal."""
         width = per_example("width", self.width)
         same, other = (1 + width) / 2, (1 - width) / 2
         return matrix_of([[same, other], [other, same]])
@@ -158,7 +159,7 @@ class Mono(ChannelMixing):
     """
 
     def weights(self, channels: int) -> Tensor:
-        """Return equal weights, of the sum 1."""
+        """Return equal weights whose sum is 1."""
         return torch.full((1, channels), 1 / max(channels, 1), dtype=torch.float64)
 
 

@@ -1,4 +1,4 @@
-"""Compander: a gain that follows the level by a curve of one's own."""
+"""Compander with a given transfer curve."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ LATE = 1
 
 
 class Compand(Processor):
-    """Compress or expand by a transfer curve: at each level in dB, what comes out.
+    """Compress or expand with a transfer curve that maps input levels to output levels, in dB.
 
-    The magnitude of the samples is smoothed: 63 % of a rise is done after `attack_ms`, of a fall after `release_ms`.
-    Straight lines through the `points` say what a signal of that level comes out at. The last line continues; below the
-    first point the gain stays what it is there. With `knee_db` the gain is the curve's mean over so many dB around the
-    level, a parabola at each bend.
+    The level is the smoothed magnitude of the samples, with the time constants `attack_ms` for a rise and `release_ms`
+    for a fall (63 % of the change). The curve is linear between the `points`. The last segment continues above the last
+    point; below the first point the gain is constant. `knee_db` averages the curve over this range around the level,
+    which rounds each bend to a parabola.
 
-    `Compressor` and `Expander` smooth the gain in dB instead of the magnitude.
+    In contrast, `Compressor` and `Expander` smooth the gain in dB.
 
-    Source: SoX, manual of its effect `compand`; FFmpeg has it, too. Both add the point (0, 0), and round bends by
-    another parabola. Their "0.3,1 6:-70,-60,-20 -5 -90 0.2" is
-    `Compand([[-70, -70], [-60, -20], [0, 0]], 300, 1000, 6, -5, -90, 200)`.
+    Source: the manual of SoX's effect `compand`, which FFmpeg has too. Both add the point (0, 0), and use a different
+    parabola for the bends. Their "0.3,1 6:-70,-60,-20 -5 -90 0.2" corresponds to `Compand([[-70, -70], [-60, -20], [0,
+    0]], 300, 1000, 6, -5, -90, 200)`.
 
     Examples:
         >>> import torch
@@ -68,13 +68,13 @@ class Compand(Processor):
         return samples
 
     def broadcast_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return leading dimensions broadcast with those of the parameters, or raise naming both."""
+        """Return the leading dimensions, broadcast with the parameters' dimensions; raise if they do not broadcast."""
         return broadcast_shapes(x=super().broadcast_shape(shape), points=tuple(self.points.shape[:-2]))
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the level that a signal begins from, and silence in the signal's delay."""
+        """Return the initial level, and silence in the look-ahead delay."""
         level = settings_on(10 ** (self.initial_db / 20), torch.device(device))
         late = torch.zeros(*shape, self.latency_samples(rate), dtype=dtype, device=device)
         return level.expand(self.broadcast_shape(levels_shape(shape, self.link))).clone(), late
@@ -91,7 +91,7 @@ class Compand(Processor):
         return (x * 10 ** (gain / 20)).to(x.dtype), (after, late)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append delay and gain, where nothing in it is learned."""
+        """Append delay and gain, if nothing in it is learned."""
         settings, (level, late) = self._settings(rate, torch.device("cpu")), state
         if settings.requires_grad or level.requires_grad or level.shape != levels_shape(program.shape, self.link):
             return None
@@ -104,7 +104,7 @@ class Compand(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return level and signal as they are; a longer look-ahead is heard when its delay has filled."""
+        """Return level and past signal unchanged; a longer look-ahead fades in once its delay line is full."""
         return kept(old, new, rate, max(0, new[LATE].shape[-1] - old[LATE].shape[-1]))
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
@@ -125,7 +125,7 @@ class Compand(Processor):
 
 
 def transferred(settings: Tensor, level: Tensor) -> Tensor:
-    """Return the gain in dB at levels in dB (..., time), of the settings (..., 3 + 4 points) of a compander."""
+    """Return a compander's gain in dB at levels in dB (..., time), for its settings (..., 3 + 4 points)."""
     half_knee, rows = settings[..., 2:3], settings[..., 3:].unflatten(-1, (-1, 4))
     straight: Tensor = rows[..., 0, 1, None]
     rounding = torch.zeros_like(level)

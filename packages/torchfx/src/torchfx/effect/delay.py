@@ -22,7 +22,7 @@ LONGEST_S = 600
 
 
 class FeedbackDelay(DelayNetwork):
-    """What delays with feedback have in common: their parameters, the delay in samples, the filter in their loop."""
+    """Base class of delays with feedback: parameters, the delay in samples, the filter in the loop."""
 
     time: float | str = duration(default=0.25, notes=True, plausible=10.0, doc="delay")
     bpm: float = number(
@@ -46,7 +46,7 @@ class FeedbackDelay(DelayNetwork):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where a loop would have no delay."""
+        """Raise if a feedback loop would have no delay."""
         if self.fs is not None and self.lti(self.fs) is None:
             self.samples(self.fs)
 
@@ -63,7 +63,7 @@ class FeedbackDelay(DelayNetwork):
         return found
 
     def samples(self, rate: float) -> int:
-        """Return the delay, at least a sample."""
+        """Return the delay in samples, at least 1."""
         found = self.any_samples(rate)
         if found < 1:
             shown = self.declarations["time"].show(self.time)
@@ -71,7 +71,7 @@ class FeedbackDelay(DelayNetwork):
         return found
 
     def loop_filter(self, rate: Any) -> Tensor | None:
-        """Return the sections in the loop, (..., sections, 6), or None without any."""
+        """Return the sections in the loop, (..., sections, 6), or None if there is no filter."""
         found = [
             LTI(sos=design(cutoff, rate))
             for design, cutoff in ((dc_blocker, self.low_cut), (one_pole, self.high_cut))
@@ -81,15 +81,15 @@ class FeedbackDelay(DelayNetwork):
 
 
 class Delay(FeedbackDelay):
-    """Delay a signal by a whole number of samples, the nearest to a time or a note's length; with feedback, repeat it.
+    """Delay a signal by a time or a note length, rounded to samples; with feedback, repeat it as echoes.
 
-    With D samples of delay, y[n] = (1 - mix) x[n] + mix (x[n-D] + feedback x[n-2D] + feedback^2 x[n-3D] + ...). The
-    first repetition is the signal as it is; every further one has gone through `low_cut` and `high_cut`, filters of
-    6 dB per octave, once more.
+    With a delay of D samples, y[n] = (1 - mix) x[n] + mix (x[n-D] + feedback x[n-2D] + feedback^2 x[n-3D] + ...). The
+    first echo is unfiltered; each further echo passes once more through `low_cut` and `high_cut`, filters with 6 dB per
+    octave.
 
-    A note "a/b" lasts a/b of a whole note, which is four quarters: 240 / bpm seconds. A dot ("1/8." or "1/8d") makes it
-    1.5 times as long, a triplet's "t" two thirds. The output is as long as the input; what is delayed beyond its end is
-    lost, so append silence (`Pad`) to keep it. `torchfx.filter.FractionalDelay` delays by parts of a sample.
+    A note "a/b" lasts a/b of a whole note, which lasts 240 / bpm seconds (four beats). A dot ("1/8." or "1/8d")
+    multiplies the length by 1.5, "t" (triplet) by 2/3. The output is as long as the input; append silence (`Pad`) to
+    keep echoes beyond the end. `torchfx.filter.FractionalDelay` delays by fractions of a sample.
 
     Examples:
         >>> import torch
@@ -104,13 +104,13 @@ class Delay(FeedbackDelay):
     channels_apart = True
 
     def lti(self, rate: Any) -> LTI | None:
-        """Return the delay where it is nothing else."""
+        """Return the delay if there is no feedback and no dry signal."""
         if isinstance(self.feedback, Tensor) or isinstance(self.mix, Tensor) or self.feedback != 0 or self.mix != 1:
             return None
         return LTI(delay=self.any_samples(rate))
 
     def network(self, channels: int, rate: Any) -> Network:
-        """Return one line that feeds itself."""
+        """Return one delay line with feedback."""
         feedback, mix = (torch.as_tensor(each, dtype=torch.float64) for each in (self.feedback, self.mix))
         sos = self.loop_filter(rate)
         system = matrix_of([[feedback, 1.0], [mix, 1 - mix]])
@@ -118,20 +118,20 @@ class Delay(FeedbackDelay):
 
 
 class PingPongDelay(FeedbackDelay):
-    """Repeat a signal alternately on the left and on the right; the output is stereo.
+    """Ping-pong delay: echoes alternate between left and right; the output is stereo.
 
-    The mean m of the channels comes back on the left after D samples, on the right after 2 D, and so on, each time
-    multiplied by `feedback`:
+    The mean m of the channels is repeated on the left after D samples, on the right after 2 D samples, and so on, each
+    time multiplied by `feedback`:
 
         left[n]  = (1 - mix) x[n] + mix (m[n-D] + feedback^2 m[n-3D] + ...)
         right[n] = (1 - mix) x[n] + mix (feedback m[n-2D] + feedback^3 m[n-4D] + ...)
 
-    The first repetition is m as it is; every further one has gone through `low_cut` and `high_cut`, filters of 6 dB per
-    octave, once more. Signals have one channel or two; `time` and `bpm` are those of `Delay`.
+    The first echo is unfiltered; each further echo passes once more through `low_cut` and `high_cut`, filters with 6 dB
+    per octave. Signals have one or two channels; `time` and `bpm` work as in `Delay`.
 
-    With `cross_feed` c below 1, a part 1 - c of each repetition stays on its side: 0.5 brings both sides together, and
-    with 0 the sides don't hear each other. With `stereo`, each channel begins on its own side, not their mean on the
-    left.
+    With `cross_feed` c below 1, a part 1 - c of each echo stays on its side: 0.5 spreads echoes equally to both sides,
+    and 0 keeps the sides separate. With `stereo`, the first echo of each channel is on its own side, instead of the
+    mean on the left.
 
     Examples:
         >>> import torch
@@ -157,7 +157,7 @@ class PingPongDelay(FeedbackDelay):
         return 2
 
     def network(self, channels: int, rate: Any) -> Network:
-        """Return two lines that feed each other."""
+        """Return two delay lines that feed each other."""
         if channels not in {1, 2}:
             raise ArgumentError(
                 f"x must have 1 or 2 channels, shape (..., channels, time), for PingPongDelay, got {channels}"

@@ -20,12 +20,12 @@ __all__ = ["DelayNetwork", "Network", "block_matrix"]
 
 
 class Network(NamedTuple):
-    """Delay lines and how they are joined, as `_ops.delay_network_forward` takes them.
+    """Delay lines and their connections, as `_ops.delay_network_forward` takes them.
 
     Attributes:
         delays: of the lines, in samples, >= 1.
         system: float64, (..., lines + outputs, lines + inputs).
-        sos: float64, (..., lines, sections, 6): each line's filter; None: they have none.
+        sos: float64, (..., lines, sections, 6): the filter of each line; None: no filters.
     """
 
     delays: Sequence[int]
@@ -36,31 +36,32 @@ class Network(NamedTuple):
 class DelayNetwork(Processor):
     """A network of delay lines between the channels (..., inputs, time) and (..., outputs, time).
 
-    A subclass defines `network`, and `outputs` where there are not as many as inputs. Parameters with one value for
-    each example have the shape (..., 1). A signal (time,) is one channel.
+    A subclass implements `network`, and `outputs` if their number differs from the number of inputs. Parameters with
+    one value per example have the shape (..., 1). A signal (time,) is one channel.
     """
 
     channels_apart: ClassVar[bool] = False
-    """Whether each channel goes through a network of its own, with one input and one output. Parameters broadcast with
-    channels then, too."""
+    """Whether each channel has a separate network, with one input and one output. Parameters then also broadcast with
+    channels.
+    """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Say that `whole` doesn't take every signal."""
+        """Declare that `whole` does not take every signal."""
         super().__init_subclass__(**options)
         cls.has_whole = False
 
     @abstractmethod
     def network(self, channels: int, rate: Any) -> Network:
-        """Return the network for so many channels; leading dimensions are the parameters'."""
+        """Return the network for a number of channels; its leading dimensions come from the parameters."""
 
     def outputs(self, channels: int) -> int:
-        """Return how many outputs there are for so many channels."""
+        """Return the number of outputs for a number of channels."""
         return channels
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return silence in the lines, and their filters at rest."""
+        """Return the state at rest: silent lines and zero filter states."""
         network, leading = self.network(self._channels(shape), rate), self._leading(shape)
         lines = torch.zeros(*leading, sum(network.delays), dtype=torch.float64, device=device)
         if network.sos is None:
@@ -85,7 +86,9 @@ class DelayNetwork(Processor):
         return y.reshape(*self.output_shape(shape), x.shape[-1]), tuple(after[: len(state)])
 
     def whole(self, x: Tensor, rate: Any) -> Tensor | None:
-        """Return a long signal's result on a GPU, where its recursion would keep one multiprocessor busy; else None."""
+        """Return the result for a long signal on a GPU, where the recursion would occupy a single multiprocessor; else
+        None.
+        """
         if not frequency_sampling.takes(x):
             return None
         shape = tuple(x.shape[:-1])
@@ -93,7 +96,7 @@ class DelayNetwork(Processor):
         return y.reshape(*self.output_shape(shape), x.shape[-1])
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the network, where it keeps the number of channels and nothing in it is learned."""
+        """Append the network, if it keeps the number of channels and nothing in it is learned."""
         shape = program.shape
         network = self.network(self._channels(shape), rate)
         if self.output_shape(shape) != shape or any(each is not None and each.requires_grad for each in network[1:]):
@@ -102,10 +105,9 @@ class DelayNetwork(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return all that it holds where lines get the same as before; else what lines hold, fading in and out.
+        """Return the whole state if the lines' inputs stay the same; else only the lines' content, faded in and out.
 
-        It begins from rest where a tail that decays faster from now on would be heard louder than before: the new
-        settings would never have made one as loud.
+        It starts from rest if the new settings could not have produced a tail as loud as the present one.
         """
         was, own = (each.network(self._channels(shape), rate) for each in (before, self))
         if len(was.delays) != len(own.delays) or old[0].shape[:-1] != new[0].shape[:-1] or _is_loud(was, own):

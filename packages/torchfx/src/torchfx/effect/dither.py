@@ -1,4 +1,4 @@
-"""Rounding to fewer bits, with dither and noise shaping."""
+"""Bit depth reduction with dither and noise shaping."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ DENSITIES = {"TPDF": "triangular", "RPDF": "rectangular", "highpass": "differenc
 
 
 class Dither(Processor):
-    """Add noise, then round to a number of bits: the error becomes independent of the signal.
+    """Add noise, then round to a number of bits, so that the error does not depend on the signal.
 
-    Noise of triangular density (`TPDF`), the sum of two uniform ones of one step each, keeps mean and power of the
-    error the same whatever the signal is. That of rectangular density (`RPDF`), one step wide, does so for the mean
-    alone. `highpass` is triangular too and lies at high frequencies, where it is heard less: the difference of a
-    uniform noise's neighbouring samples. The noise depends on `seed`, channel and sample alone: calls repeat it, and so
-    does each example of a batch. The gradient is 0, as that of every step function is.
+    `TPDF` noise (triangular density, the sum of two uniform noises of one step each) makes mean and power of the error
+    independent of the signal. `RPDF` noise (rectangular density, one step wide) does so for the mean only. `highpass`
+    is triangular too, with its energy at high frequencies, where it is less audible: the difference of neighbouring
+    samples of uniform noise. The noise depends only on `seed`, channel and sample, so all calls and all examples of a
+    batch get the same noise. The gradient is 0.
 
-    With `noise_shaping` the errors come back through a filter: there is less of them where the ear hears best, 17 to 28
-    dB at 3 to 4 kHz, and more elsewhere, in all 12 ("lipshitz") or 18 dB ("wannamaker"). The filters are made for 44.1
-    kHz; at other rates their curves move with the rate.
+    `noise_shaping` feeds the error back through a filter. This reduces the error by 17 to 28 dB at 3 to 4 kHz, where
+    hearing is most sensitive, and increases it elsewhere; the total error power rises by 12 dB ("lipshitz") or 18 dB
+    ("wannamaker"). The filters are designed for 44.1 kHz; at other rates their curves scale with the rate.
 
     Source: S. P. Lipshitz, R. A. Wannamaker, J. Vanderkooy, Quantization and Dither, J. Audio Eng. Soc. 40 (5), 1992;
     S. P. Lipshitz, J. Vanderkooy, R. A. Wannamaker, Minimally Audible Noise Shaping, J. Audio Eng. Soc. 39 (11), 1991;
@@ -64,7 +64,7 @@ class Dither(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return how many samples there were, and the last errors."""
+        """Return the sample count 0, and zeros for the last errors."""
         errors = torch.zeros(*shape, len(SHAPINGS[self.noise_shaping]), dtype=torch.float64, device=device)
         return torch.zeros(1, dtype=torch.int64, device=device), errors
 

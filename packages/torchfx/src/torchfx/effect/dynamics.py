@@ -55,7 +55,7 @@ SHORTEST_MS = 1e-4
 
 
 class StaticCurve(NamedTuple):
-    """The gain that a level asks for, in dB, as `torchfx._ops.dynamics_forward` takes it: numbers, or tensors (...)."""
+    """Gain as a function of level, in dB, as `torchfx._ops.dynamics_forward` takes it: numbers, or tensors (...)."""
 
     threshold_db: Value
     above: Value = 0.0
@@ -71,7 +71,7 @@ class StaticCurve(NamedTuple):
         )
 
     def silent_db(self) -> Value:
-        """Return the gain in dB, without makeup, that silence asks for, which lies below the knee."""
+        """Return the gain in dB for silence (a level below the knee), without makeup."""
         below = self.threshold_db - SILENCE_DB
         asked = self.below * (below.clamp(min=0) if isinstance(below, Tensor) else max(below, 0.0))
         if isinstance(asked, Tensor) or isinstance(self.lowest_db, Tensor):
@@ -80,14 +80,14 @@ class StaticCurve(NamedTuple):
 
 
 class Dynamics(Processor):
-    """Multiply a signal by a gain that follows its level, or that of what `sidechain` makes of it.
+    """Multiply a signal by a gain that follows its level, or the level of the side-chain signal.
 
-    The level of each sample becomes a gain in dB by a static curve; an "attack" and a "release" smooth that. A subclass
-    declares the parameters named here and writes `curve` and `times`.
+    A static curve maps the level of each sample to a gain in dB, which attack and release smooth. A subclass declares
+    the parameters named here and implements `curve` and `times`.
 
-    The level is that of the sample, or with `detector="rms"` that of the mean of the squares, m[t] = m[t-1] + c (x[t]^2
-    - m[t-1]), whose time constant is `rms_ms`. With `lookahead_ms` the level of a sample counts so long before it is
-    heard: streams lag by it, whole signals are aligned.
+    The level is the magnitude of the sample, or with `detector="rms"` the root of the mean square m[t] = m[t-1] + c
+    (x[t]^2 - m[t-1]), with the time constant `rms_ms`. With `lookahead_ms` the gain reacts this long before the sample:
+    streams lag by the look-ahead, whole signals stay aligned.
 
     Source: D. Giannoulis, M. Massberg, J. D. Reiss, Digital Dynamic Range Compressor Design: A Tutorial and Analysis,
     J. Audio Eng. Soc. 60, 2012: feed-forward, with a smooth branching detector in the log domain.
@@ -99,10 +99,10 @@ class Dynamics(Processor):
 
     @abstractmethod
     def times(self) -> tuple[Value, Value]:
-        """Return the time constants of a gain that rises, and of one that falls, in ms."""
+        """Return the time constants of a rising and of a falling gain, in ms."""
 
     def hold_samples(self, rate: Any) -> int:
-        """Return for how many samples a level continues to count."""
+        """Return the hold time of a level, in samples."""
         return 0
 
     def latency_samples(self, rate: Any) -> int:
@@ -111,16 +111,16 @@ class Dynamics(Processor):
         return samples
 
     def unused(self) -> tuple[str, ...]:
-        """Return `rms_ms`, which only the detector of that name has."""
+        """Return `rms_ms`, unless the detector is "rms"."""
         return () if self.detector == "rms" else ("rms_ms",)
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return what long silence leaves.
+        """Return the state after a long silence.
 
-        That is the gain that it asks for, past levels of 0, the mean square at rest (none for peaks), silence in the
-        signal's delay, and the side chain at rest.
+        It consists of the gain for silence, past levels of 0, the mean square (only for `detector="rms"`), silence in
+        the look-ahead delay, and the side chain at rest.
         """
         heard: Any = self.sidechain
         inner: State = ()
@@ -153,7 +153,7 @@ class Dynamics(Processor):
         return self._step(x, None, state, rate)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append side chain, hold and gain, where the side chain has native steps and nothing is learned."""
+        """Append side chain, hold and gain, if the side chain has native steps and nothing is learned."""
         settings, mean = self._settings(rate, torch.device("cpu"))
         smoothed, past, squares, late, *inner = state
         learned = settings.requires_grad or (mean is not None and mean.requires_grad)
@@ -175,7 +175,7 @@ class Dynamics(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return gain, past levels and past signal as they are, and of the side chain what its steps say."""
+        """Return gain, past levels and past signal unchanged, and the side chain's state as its steps decide."""
         longer_delay = max(0, new[LATE].shape[-1] - old[LATE].shape[-1])  # it fills before it is heard
         own, heard = kept(old[:OWN], new[:OWN], rate, longer_delay), self.sidechain
         moves, waiting = own.moves, own.waiting
@@ -191,18 +191,18 @@ class Dynamics(Processor):
         return Handover((*moves, *rest), max(waiting, inner.waiting))
 
     def keyed(self, x: Tensor, key: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Process a signal by the level of another one: ducking, a bass that makes room for the kick drum.
+        """Process a signal with the level of another signal, for example to duck a bass under the kick drum.
 
         Args:
             x: float32 or float64, (..., time).
-            key: what the detector hears instead of x, (..., time); leading dimensions broadcast with x's.
-            state: from the call for the block before; None starts from rest.
+            key: the detector's input instead of x, (..., time); leading dimensions broadcast with x's.
+            state: returned by the call for the previous block; None starts from rest.
 
         Returns:
-            The output like x, late by the look-ahead, and the state for the next block.
+            The output, shaped like x and delayed by the look-ahead, and the state for the next block.
 
         Raises:
-            ArgumentError: a key of another length, type or device.
+            ArgumentError: the length, type or device of the key differs from x's.
 
         Examples:
             >>> import torch
@@ -256,11 +256,11 @@ class Dynamics(Processor):
 
 
 class Compressor(Dynamics):
-    """Compress the dynamic range: levels `ratio` dB above the threshold come out 1 dB above it.
+    """Compress the dynamic range: an input `ratio` dB above the threshold gives an output 1 dB above it.
 
-    With o for a sample's level less `threshold_db`, the gain is (1 / ratio - 1) k(o) dB: k(o) = o above the knee, 0
-    below it, and (o + knee_db / 2)^2 / (2 knee_db) within. Once the level has changed, 63 % of the change in dB is done
-    after `attack_ms`, or `release_ms` where the gain rises again. `Mix` makes parallel compression of it.
+    With o = level - threshold_db, the gain is (1 / ratio - 1) k(o) dB: k(o) = o above the knee, 0 below it, and (o +
+    knee_db / 2)^2 / (2 knee_db) inside. After a change of the level, 63 % of the gain change in dB is reached after
+    `attack_ms` if the gain falls, and after `release_ms` if it rises. Use `Mix` for parallel compression.
 
     Source: D. Giannoulis, M. Massberg, J. D. Reiss, Digital Dynamic Range Compressor Design: A Tutorial and Analysis,
     J. Audio Eng. Soc. 60, 2012: feed-forward, with a smooth branching detector in the log domain.
@@ -270,7 +270,7 @@ class Compressor(Dynamics):
         >>> Compressor(-20.0, ratio=2.0, attack_ms=0.0, knee_db=0.0, fs=48_000)(torch.tensor([0.1, 1.0]))
         tensor([0.1000, 0.3162])
 
-        What the detector hears may be filtered, so that bass does not pump the rest:
+        A side-chain filter keeps bass from triggering the compressor:
 
         >>> from torchfx.filter import HiButterworth
         >>> Compressor(-20.0, sidechain=HiButterworth(150), fs=48_000)(torch.randn(2, 1000)).shape
@@ -308,11 +308,11 @@ class Compressor(Dynamics):
 
 
 class Expander(Dynamics):
-    """Expand the dynamic range: levels 1 dB below the threshold come out `ratio` dB below it, at most `range_db`.
+    """Downward expander: an input 1 dB below the threshold gives an output `ratio` dB below it.
 
-    With o for the threshold less a sample's level, the gain is (1 - ratio) k(o) dB, with the knee of `Compressor`, but
-    not below -range_db. Once the level has changed, 63 % of the change in dB is done after `attack_ms`, or `release_ms`
-    where the gain falls again. A signal begins as if silence had come before it: with the gain that silence asks for.
+    With o = threshold_db - level, the gain is (1 - ratio) k(o) dB, with the knee k of `Compressor`, but not below
+    -range_db. After a change of the level, 63 % of the gain change in dB is reached after `attack_ms` if the gain
+    rises, and after `release_ms` if it falls. The initial gain is the gain for silence.
 
     Examples:
         >>> import torch
@@ -348,10 +348,10 @@ class Expander(Dynamics):
 
 
 class NoiseGate(Expander):
-    """Close where a signal is quiet: an expander, which stays open for a time after the last loud sample.
+    """Noise gate: an expander that stays open for a hold time after the last loud sample.
 
-    Every sample's level counts for `hold_ms`: tones do not close the gate at each zero crossing. A gate is closed where
-    a signal begins.
+    The level is held for `hold_ms`, so that tones do not close the gate at each zero crossing. The gate is closed at
+    the beginning of a signal.
 
     Examples:
         >>> import torch
@@ -374,18 +374,20 @@ class NoiseGate(Expander):
     )
 
     def hold_samples(self, rate: Any) -> int:
-        """Return the hold in samples, to the nearest."""
+        """Return the hold time, rounded to samples."""
         samples: int = round(self.hold_ms * rate / 1000)
         return samples
 
 
 def channel_peak(x: Tensor) -> Tensor:
-    """Return the largest magnitude of all channels of (..., channels, time), (..., 1, time); (time,) is one channel."""
+    """Return the largest magnitude over the channels: (..., channels, time) becomes (..., 1, time); (time,) is one
+    channel.
+    """
     return x if x.dim() < 2 or x.shape[-2] <= 1 else x.abs().amax(-2, keepdim=True)
 
 
 def levels_shape(shape: tuple[int, ...], link: Any) -> tuple[int, ...]:
-    """Return the leading dimensions of a signal's levels: channels that share their gain have one."""
+    """Return the leading dimensions of a signal's levels; linked channels share one level."""
     return (*shape[:-1], min(1, shape[-1])) if link and shape else shape
 
 
@@ -397,5 +399,5 @@ def smoothing(time_ms: Value, rate: float) -> Value:
 
 
 def gain_settings(curve: StaticCurve, times_ms: tuple[Value, Value], rate: float, device: torch.device) -> Tensor:
-    """Return what `torchfx._ops.dynamics_forward` takes, (..., 8), for a curve and times of rise and fall."""
+    """Return the settings for `torchfx._ops.dynamics_forward`, (..., 8), for a curve and the times of rise and fall."""
     return columns((*curve, *(smoothing(each, rate) for each in times_ms)), device)

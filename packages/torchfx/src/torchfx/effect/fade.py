@@ -30,11 +30,11 @@ SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class Fade(Processor):
-    """Fade a signal in from silence at its beginning, and out to silence at its end.
+    """Fade a signal in at its beginning and out at its end.
 
     With t from 0 to 1, the gain of a fade-in is t (`linear`), sin(pi t / 2) (`quarter_sine`, equal power),
     (1 - cos(pi t)) / 2 (`half_sine`), t 2^(t - 1) (`exponential`) or log10(0.1 + 0.9 t) + 1 (`logarithmic`).
-    A fade-out is the same backwards. Of a fade longer than the signal, the part that fits is heard.
+    A fade-out is a fade-in reversed in time. A fade longer than the signal is truncated.
 
     Examples:
         >>> import torch

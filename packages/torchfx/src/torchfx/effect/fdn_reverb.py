@@ -1,4 +1,4 @@
-"""Reverberation by a feedback delay network, with decay times for low, middle and high frequencies."""
+"""Reverberation with a feedback delay network and decay times for low, middle and high frequencies."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ SHORTEST_MS, LONGEST_MS = 20.0, 75.0
 
 
 class FDNReverb(DelayNetwork):
-    """Reverberate by a feedback delay network whose decay times are given: in how long a sound fades by 60 dB.
+    """Reverb with given decay times (RT60, the time to decay by 60 dB), by a feedback delay network.
 
-    16 delay lines, mutually prime in length, feed each other through a Hadamard matrix, which keeps all energy. A line
-    of D samples attenuates by 60 D / (fs rt60) dB, so that everything decays alike, whichever way it takes. Two
-    shelving filters in each line give low and high frequencies decay times of their own.
+    16 delay lines with mutually prime lengths feed each other through a Hadamard matrix, which preserves energy. A line
+    of D samples attenuates by 60 D / (fs rt60) dB, so the decay rate is the same on every path. Two shelving filters in
+    each line set the decay times of low and high frequencies.
 
-    Every channel excites all lines and hears all of them, with its own signs: y = (1 - mix) x + mix reverberation.
+    Every channel feeds all lines and sums all of them, with different signs for each channel: y = (1 - mix) x + mix
+    reverberation.
 
     Source: M. R. Schroeder, Natural Sounding Artificial Reverberation, 1962; J.-M. Jot, A. Chaigne, Digital Delay
     Networks for Designing Artificial Reverberators, 1991.
@@ -56,7 +57,7 @@ class FDNReverb(DelayNetwork):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where there is no middle."""
+        """Raise if there is no middle band."""
         low, high = self.low_crossover, self.high_crossover
         if not isinstance(low, Tensor) and not isinstance(high, Tensor) and low >= high:
             raise ArgumentError(f"low_crossover must lie below high_crossover, {high:g} Hz, got {low:g}")

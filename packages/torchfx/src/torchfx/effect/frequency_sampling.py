@@ -1,4 +1,4 @@
-"""A network of delay lines from rest by its transfer function: whole signals, on devices that a recursion leaves idle.
+"""A network of delay lines, computed from its transfer function: for whole signals on a GPU, where a recursion is slow.
 
 With Z the diagonal matrix of the delays' z^-delay and F that of the filters' responses, the network is
 
@@ -35,7 +35,7 @@ kernel runs a program for each signal of a batch at the same time."""
 
 
 def takes(x: Tensor) -> bool:
-    """Return whether signals (..., time) are to be computed here: few, long, float32 and on a GPU."""
+    """Return whether this method suits signals (..., time): few, long, float32 and on a GPU."""
     time = x.shape[-1]
     return (
         x.is_cuda and x.dtype is torch.float32 and time >= SHORTEST and x.numel() <= min(MOST_ROWS * time, MOST_SAMPLES)

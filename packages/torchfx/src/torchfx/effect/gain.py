@@ -41,7 +41,7 @@ class Gain(Processor):
     gain_db: Value | str | None = decibels(default=None, doc="the gain in decibels, instead of `gain`")
 
     def check_parameters(self) -> None:
-        """Raise where the number is out of the range of its kind, or the gain is given twice."""
+        """Raise if the gain is out of range, or given twice."""
         gain: Any = self.gain
         if self.gain_db is not None:
             if isinstance(gain, Tensor) or gain != 1 or self.gain_type != "amplitude":
@@ -57,7 +57,7 @@ class Gain(Processor):
 
     @property
     def factor(self) -> Any:
-        """What samples are multiplied by: a number, or a tensor of numbers."""
+        """The linear factor: a number, or a tensor of numbers."""
         gain: Any = self.gain if self.gain_db is None else self.gain_db
         if isinstance(gain, Level):
             return float(gain)

@@ -1,4 +1,4 @@
-"""The steady and the percussive part of a signal."""
+"""Harmonic-percussive source separation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["HarmonicPart", "PercussivePart"]
 
 
 class MaskedPart(Processor):
-    """A share of the spectra of a signal's frames, which `torchfx.functional.hpss` gives."""
+    """Base class: the part of a signal that a mask of `torchfx.functional.hpss` selects."""
 
     is_harmonic: ClassVar[bool]
     kernel_size: int = count(default=31, draws=(3, 9), doc="frames, and bins, of which medians are taken; odd")
@@ -42,7 +42,7 @@ class MaskedPart(Processor):
             raise ArgumentError(f"n_fft must be a multiple of {OVERLAP}, got {self.n_fft}")
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the part: frame f has its middle at sample f hop."""
+        """Return the part; frame f is centred at sample f * hop."""
         hop, time = self.n_fft // OVERLAP, x.shape[-1]
         if x.numel() == 0:
             return x
@@ -51,7 +51,7 @@ class MaskedPart(Processor):
         return (cut(y, 2 * hop, time) / self._weights(x, 0, time, count)).to(x.dtype)
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
-        """Yield the part; the medians of some frames need half a kernel of frames beside them."""
+        """Yield the part; medians need half a kernel of neighbouring frames on each side."""
         hop, beside = self.n_fft // OVERLAP, self.kernel_size // 2
         count, at_once = x.time // hop + 1, max(1, PIECE // hop, 4 * beside)
         behind = torch.zeros(*x.shape[:-1], (OVERLAP - 1) * hop, dtype=torch.float64)
@@ -92,10 +92,10 @@ class MaskedPart(Processor):
 class HarmonicPart(MaskedPart):
     """Keep steady sounds, such as held notes, and attenuate attacks and drums.
 
-    In the spectra of windows, n_fft / 4 samples apart, steady partials are lines along time and attacks lines along
-    frequency; medians along both tell them apart (`torchfx.functional.hpss` has the formulas and their source). The
-    result is that of `librosa.effects.harmonic`. With a margin of 1 it and `PercussivePart` add up to the signal. A
-    stream can't run it: a frame's medians need `kernel_size // 2` later frames.
+    In a spectrogram with a hop of n_fft / 4 samples, steady partials are lines along time and attacks are lines along
+    frequency; median filters along both axes separate them (formulas and source: `torchfx.functional.hpss`). Equals
+    `librosa.effects.harmonic`. With a margin of 1, `HarmonicPart` and `PercussivePart` add up to the signal. Streams
+    are not supported: a frame's medians need `kernel_size // 2` later frames.
 
     Examples:
         >>> import torch

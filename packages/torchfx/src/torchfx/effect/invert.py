@@ -13,7 +13,7 @@ __all__ = ["Invert"]
 class Invert(Processor):
     """Invert the polarity: every sample is multiplied by -1.
 
-    `Gain(torch.tensor([1.0, -1.0]))` inverts the second of two channels alone.
+    `Gain(torch.tensor([1.0, -1.0]))` inverts only the second of two channels.
 
     Examples:
         >>> import torch

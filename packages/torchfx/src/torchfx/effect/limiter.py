@@ -25,15 +25,14 @@ SPREAD = 16
 
 
 class Limiter(Processor):
-    """Keep peaks below a threshold: no sample of the output lies above it (a brick wall).
+    """Brick-wall limiter: no output sample exceeds the threshold.
 
-    A gain is computed that brings each peak to the threshold. It begins to fall `lookahead_ms` before the peak, in a
-    straight line, reaches its lowest value at the peak, and rises again with the time constant `release_ms`. Streams
-    lag by the look-ahead; whole signals are aligned.
+    The gain brings each peak down to the threshold. It begins to fall linearly `lookahead_ms` before the peak, reaches
+    its minimum at the peak, and recovers with the time constant `release_ms`. Streams lag by the look-ahead; whole
+    signals stay aligned.
 
-    With `true_peak` the signal is looked at between its samples too, at 4 times the rate: what
-    `torchfx.loudness.true_peak` measures of the output stays within 0.1 dB of the threshold. That costs about 2 ms more
-    of latency at 48 kHz.
+    `true_peak` also detects peaks between samples, at 4 times the rate: the output's `torchfx.loudness.true_peak`
+    exceeds the threshold by at most 0.1 dB. This adds about 2 ms of latency at 48 kHz.
 
     Examples:
         >>> import torch
@@ -73,13 +72,15 @@ class Limiter(Processor):
         return SPREAD if self.true_peak else 0
 
     def latency_samples(self, rate: Any) -> int:
-        """Return the look-ahead, and what finding peaks between samples takes."""
+        """Return the look-ahead plus the latency of the true-peak detector."""
         return self._ahead(rate) + self._wait + self._spread
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return silence for the delayed signal, what the low-pass hears, past peaks, and nothing to take away."""
+        """Return the state at rest: silence for the delayed signal, the detector's input and past peaks, and no gain
+        reduction.
+        """
         ahead, linked = self._ahead(rate), levels_shape(shape, self.link)
         leading = self.broadcast_shape(linked)
         return (
@@ -104,7 +105,7 @@ class Limiter(Processor):
         return y, (latest(past, x), heard, past_peaks, reduction, ramp)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the limiter, behind what finds its peaks, where nothing in it is learned."""
+        """Append the peak detector and the limiter, if nothing in it is learned."""
         settings = self._settings(rate, torch.device("cpu"))
         past, heard, past_peaks, reduction, ramp = state
         if settings.requires_grad or reduction.shape != levels_shape(program.shape, self.link):
@@ -117,9 +118,9 @@ class Limiter(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return all as it is; it is heard when the look-ahead has passed.
+        """Return the whole state; the new settings fade in after the look-ahead.
 
-        Until then the gain does not yet know the new threshold, and what exceeds it is cut off.
+        Until then the gain does not follow the new threshold, and samples above it are clipped.
         """
         return kept(old, new, rate, self.latency_samples(rate))
 

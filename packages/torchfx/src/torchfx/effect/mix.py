@@ -1,4 +1,4 @@
-"""Dry and wet."""
+"""Dry/wet mix."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MIX = named("mix", number(low=0.0, high=1.0))
 class Mix(Parallel):
     """Mix a processor's output with its input: y = (1 - mix) x + mix processor(x).
 
-    In a stream, the input waits for a processor with latency, so that both stay aligned.
+    In a stream, the dry signal is delayed by the processor's latency, so that both stay aligned.
 
     Args:
         processor: any module.
-        mix: from 0, the input (dry), to 1, the output alone (wet): a number, one for each example, or an
-            `nn.Parameter`, which is learned.
+        mix: from 0 (dry, only the input) to 1 (wet, only the processor): a number, a tensor with one value per example,
+            or an `nn.Parameter`, which is learned.
 
     Raises:
         ArgumentError: mix out of range.
@@ -36,13 +36,13 @@ class Mix(Parallel):
     """
 
     def __init__(self, processor: nn.Module, mix: Value = 0.5) -> None:
-        """Put the input beside the processor."""
+        """Combine the input and the processor."""
         mix = MIX.check(mix, None)
         super().__init__(_Dry(mix), FilterChain(processor, Gain(mix)))
 
     @property
     def mix(self) -> Any:
-        """The part of the output; may be assigned."""
+        """The wet share; can be assigned."""
         return self._modules["0"].gain  # type: ignore[union-attr]
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Delays that swing: chorus, flanger and vibrato."""
+"""Modulated delays: chorus, flanger and vibrato."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_MS = 100.0
 
 
 class Chorus(Processor):
-    """Double a voice with one that is late by a swinging time, and so a little out of tune.
+    """Add a copy of the signal with a modulated delay, which detunes it slightly.
 
     y(t) = (1 - mix) x(t) + mix v(t), v(t) = w(t - d(t)), w(t) = x(t) + feedback v(t),
     d(t) = centre_delay_ms + depth_ms sin(2 pi rate_hz t), at least 2 samples. Between samples, w is interpolated by
@@ -51,7 +51,7 @@ class Chorus(Processor):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where the delay would swing below 0."""
+        """Raise if the delay would become negative."""
         depth, centre = (torch.as_tensor(each) for each in (self.depth_ms, self.centre_delay_ms))
         if is_readable(depth) and is_readable(centre) and bool((depth > centre).any()):
             shown = self.declarations["depth_ms"].show
@@ -77,7 +77,7 @@ class Chorus(Processor):
         return y, (past, phase)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the delay, where nothing in it is learned."""
+        """Append the delay, if nothing in it is learned."""
         settings, (past, phase) = self._settings(rate, torch.device("cpu")), state
         if settings.requires_grad or phase.shape != program.shape:
             return None
@@ -85,9 +85,9 @@ class Chorus(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return all that it holds where the same goes into the delay as before, else the phase alone.
+        """Return the whole state if the input of the delay line stays the same, else only the phase.
 
-        What another loop left there does not go on in this one without a jump, which would come back again and again.
+        The content that another loop left would cause a jump, which the feedback would repeat.
         """
         handover = kept(old, new, rate)
         own, was = (each._settings(rate, torch.device("cpu")) for each in (self, before))
@@ -104,11 +104,11 @@ class Chorus(Processor):
 
 
 class Flanger(Chorus):
-    """Sweep a comb of notches through a signal: a chorus whose delay is so short that both sound as one.
+    """Sweep comb-filter notches through a signal: a chorus with a very short delay.
 
     y(t) = (1 - mix) x(t) + mix v(t), v(t) = w(t - d(t)), w(t) = x(t) + feedback v(t),
-    d(t) = centre_delay_ms + depth_ms sin(2 pi rate_hz t), at least 2 samples. While the delay is d and there is no
-    feedback, the notches lie at (k + 1/2) / d. Feedback above 0 makes peaks at k / d, below 0 at (k + 1/2) / d.
+    d(t) = centre_delay_ms + depth_ms sin(2 pi rate_hz t), at least 2 samples. At a delay d without feedback, the
+    notches lie at (k + 1/2) / d. Positive feedback gives peaks at k / d, negative feedback at (k + 1/2) / d.
 
     Examples:
         >>> import torch
@@ -122,10 +122,10 @@ class Flanger(Chorus):
 
 
 class Vibrato(Chorus):
-    """Swing the pitch: the signal alone, late by a swinging time.
+    """Modulate the pitch with a modulated delay, without the dry signal.
 
     y(t) = x(t - d(t)), d(t) = centre_delay_ms + depth_ms sin(2 pi rate_hz t), at least 2 samples. A tone of frequency f
-    becomes f (1 - d'(t)): it swings by 2 pi rate_hz depth_ms / 1000 of itself to each side.
+    becomes f (1 - d'(t)): its frequency deviates by at most the fraction 2 pi rate_hz depth_ms / 1000.
 
     Examples:
         >>> import torch

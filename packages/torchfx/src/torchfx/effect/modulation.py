@@ -1,4 +1,4 @@
-"""Gains that swing."""
+"""Amplitude modulation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["RingModulation", "Tremolo", "exact", "loop"]
 
 
 class GainModulation(Processor):
-    """Multiply a signal by middle + depth sin(2 pi hertz n / fs + 2 pi start). A subclass defines `oscillator`."""
+    """Multiply a signal by middle + depth sin(2 pi hertz n / fs + 2 pi start). A subclass implements `oscillator`."""
 
     start: ClassVar[float] = 0.0
     """The oscillator's phase at the first sample, in turns."""
 
     @abstractmethod
     def oscillator(self) -> tuple[Value, Value, Value]:
-        """Return its frequency, middle and depth."""
+        """Return the oscillator's frequency, middle and depth."""
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
@@ -39,7 +39,7 @@ class GainModulation(Processor):
         return y, (after,)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the gain, where nothing in it is learned."""
+        """Append the gain, if nothing in it is learned."""
         settings = self._settings(rate, torch.device("cpu"))
         if settings.requires_grad or state[0].shape != program.shape:
             return None
@@ -52,9 +52,9 @@ class GainModulation(Processor):
 
 
 class Tremolo(GainModulation):
-    """Swing the level: y[n] = x[n] (1 - depth (1 - cos(2 pi rate_hz n / fs)) / 2).
+    """Modulate the level: y[n] = x[n] (1 - depth (1 - cos(2 pi rate_hz n / fs)) / 2).
 
-    The level goes from 1 down to 1 - depth and back, `rate_hz` times a second.
+    The gain goes from 1 down to 1 - depth and back, `rate_hz` times per second.
 
     Examples:
         >>> import torch
@@ -69,7 +69,7 @@ class Tremolo(GainModulation):
     start = 0.25
 
     def oscillator(self) -> tuple[Value, Value, Value]:
-        """Return a sine from its top on, between the levels."""
+        """Return a cosine between the two levels."""
         half = exact(self.depth) / 2
         return self.rate_hz, 1 - half, half
 
@@ -77,7 +77,7 @@ class Tremolo(GainModulation):
 class RingModulation(GainModulation):
     """Multiply a signal by a sine: y[n] = x[n] sin(2 pi carrier n / fs).
 
-    Every frequency f of the signal becomes two, carrier - f and carrier + f, each 6 dB down.
+    Each frequency f of the signal becomes carrier - f and carrier + f, each at -6 dB.
 
     Examples:
         >>> import torch
@@ -94,7 +94,7 @@ class RingModulation(GainModulation):
 
 
 def loop(feedback: Value) -> tuple[Value, ...]:
-    """Return the feedback as the operators take it: none where it is the number 0."""
+    """Return the feedback as the operators take it: None for the number 0."""
     return (feedback,) if isinstance(feedback, Tensor) or feedback != 0 else ()
 
 

@@ -1,4 +1,4 @@
-"""Compression in bands: multiband compressor and de-esser."""
+"""Multiband compressor and de-esser."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ Bands = float | Sequence[float] | Tensor
 
 
 class BandDynamics(Processor):
-    """Split a signal by Linkwitz-Riley filters, multiply each band by a gain that follows its level, and add them.
+    """Split a signal with Linkwitz-Riley filters, multiply each band by a gain that follows its level, and add the
+    bands.
 
-    A subclass declares the parameters and writes `edges` and `settings`.
+    A subclass declares the parameters and implements `edges` and `settings`.
     """
 
     @abstractmethod
@@ -58,7 +59,7 @@ class BandDynamics(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the filters of each band at rest, and each band's gain of 0 dB."""
+        """Return the state at rest: zero filter states and a gain of 0 dB in each band."""
         edges = len(self.edges())
         bands, sections = edges + 1, edges * ORDER // 2  # the highest band has both halves of each high-pass
         own = tuple(self.settings(rate, torch.device(device)).shape[:-2])
@@ -77,7 +78,7 @@ class BandDynamics(Processor):
         return parts.sum(-2).to(x.dtype), (*filters.unbind(-2), *after.unbind(-1))
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return each band's gain as it is, and its filter's state where that means the same to the new filter."""
+        """Return each band's gain unchanged, and its filter state if the new filter can continue from it."""
         moves, waiting, _ = kept(old, new, rate)
         if len(old) == len(new):
             was, own = (crossover(each.edges(), ORDER, rate) for each in (before, self))
@@ -87,7 +88,7 @@ class BandDynamics(Processor):
         return Handover(moves, waiting)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append each band's filter and gain, and their sum, where nothing is learned."""
+        """Append each band's filter and gain, and their sum, if nothing is learned."""
         sos, settings = crossover(self.edges(), ORDER, rate), self.settings(rate, torch.device("cpu"))
         bands = len(sos)
         if settings.requires_grad or state[-1].shape != levels_shape(program.shape, self.link):
@@ -104,12 +105,12 @@ class BandDynamics(Processor):
 class MultibandCompressor(BandDynamics):
     """Compress each band of a signal by its own level.
 
-    Bands are split as by `torchfx.filter.Crossover` of order 4, compressed as by `torchfx.effect.Compressor`, and
-    added. Where nothing is compressed the result is the signal after an all-pass, flat in magnitude. Levels, ratio,
-    times and knee have one value for all bands, or one for each.
+    The bands are split like `torchfx.filter.Crossover` of order 4, compressed like `torchfx.effect.Compressor`, and
+    added. Without compression the result is the signal after an all-pass, flat in magnitude. Levels, ratio, times and
+    knee have one value for all bands, or one value per band.
 
     Raises:
-        ArgumentError: another number of values than of bands.
+        ArgumentError: the number of values differs from the number of bands.
 
     Examples:
         >>> import torch
@@ -137,7 +138,7 @@ class MultibandCompressor(BandDynamics):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where the numbers of values and bands differ."""
+        """Raise if the numbers of values and bands differ."""
         bands = len(self.edges()) + 1
         for name in ("threshold_db", "ratio", "attack_ms", "release_ms", "knee_db", "makeup_db"):
             value: Any = getattr(self, name)
@@ -157,7 +158,7 @@ class MultibandCompressor(BandDynamics):
         return self.cutoffs if isinstance(self.cutoffs, tuple) else (self.cutoffs,)
 
     def settings(self, rate: float, device: torch.device) -> Tensor:
-        """Return each band's."""
+        """Return each band's settings."""
         threshold, ratio, attack, release, knee, makeup = (
             settings_on(each, device)
             for each in (
@@ -170,7 +171,7 @@ class MultibandCompressor(BandDynamics):
 
 
 class DeEsser(BandDynamics):
-    """Soften sibilants: compress what lies above a frequency, by its own level, and leave the rest.
+    """Soften sibilants: compress the band above a frequency, and leave the band below unchanged.
 
     Examples:
         >>> import torch
@@ -193,7 +194,7 @@ class DeEsser(BandDynamics):
         return (self.cutoff,)
 
     def settings(self, rate: float, device: torch.device) -> Tensor:
-        """Return those of a band that is left alone, and of one that is compressed."""
+        """Return the settings of an unchanged band and of a compressed band."""
         times = (self.release_ms, self.attack_ms)
         alone = gain_settings(StaticCurve(self.threshold_db), times, rate, device)
         compressed = gain_settings(StaticCurve(self.threshold_db, above=1 / self.ratio - 1), times, rate, device)

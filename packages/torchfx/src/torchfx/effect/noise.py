@@ -1,4 +1,4 @@
-"""Noise added at a signal-to-noise ratio: made here, or from a recording."""
+"""Noise at a signal-to-noise ratio: generated, or from a recording."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ class _Added(Processor):
 class AddNoise(_Added):
     """Add white, pink or brown noise at a signal-to-noise ratio.
 
-    The ratio is that of an example's power, over all its channels and samples, to the power of its noise; silence stays
-    silence. The noise is normally distributed, and depends on `seed`, channel and sample alone: calls repeat it, and so
-    does each example of a batch. Coloured noise is flat below fs / 10000. For another noise at each call and example,
-    pass `torchfx.functional.noise` to `torchfx.functional.add_noise`.
+    The ratio compares the power of an example, over all its channels and samples, with the power of its noise; silence
+    stays silent. The noise is normally distributed and depends only on `seed`, channel and sample, so all calls and all
+    examples of a batch get the same noise. Coloured noise is flat below fs / 10000. For different noise in each call
+    and example, pass `torchfx.functional.noise` to `torchfx.functional.add_noise`.
 
     Examples:
         >>> import torch
@@ -117,7 +117,7 @@ class AddNoise(_Added):
     seed: int = count(default=0, low=0, high=2**31 - 1, draws=(0, 9), doc="of the noise")
 
     def start(self, shape: tuple[int, ...], rate: Any, device: Any) -> State:
-        """Return how many random numbers there were, and the state of the filter that colours them."""
+        """Return the count of random numbers, 0, and the state of the colouring filter."""
         place = torch.zeros(1, dtype=torch.int64, device=device)
         numbers = self._normal(place, 2 * COLORS[self.color], shape)
         return place + numbers.shape[-1], color_state(numbers, self.color)
@@ -136,7 +136,7 @@ class AddNoise(_Added):
         return white_level(place, time, key_of(self.seed)), (state[0] + time, state[1])
 
     def add(self, x: Tensor, gain: Tensor, state: State) -> tuple[Tensor, State]:
-        """Add the noise; white noise is made on the way."""
+        """Add the noise; white noise is generated while adding."""
         if self.color != "white":
             return super().add(x, gain, state)
         place = places(state[0], x.shape[:-1])
@@ -170,12 +170,12 @@ def _kept_white(shape: tuple[int, ...], time: int, seed: int, device: torch.devi
 
 
 class AddBackgroundNoise(_Added):
-    """Add a recording at a signal-to-noise ratio: its part as long as the signal, repeated where it is shorter.
+    """Add a recording at a signal-to-noise ratio; it is truncated or repeated to the length of the signal.
 
-    The ratio is that of an example's power, over all its channels and samples, to the power of its noise.
+    The ratio compares the power of an example, over all its channels and samples, with the power of its noise.
 
     Raises:
-        ArgumentError: a recording with another number of channels than the signal's, or 1.
+        ArgumentError: the recording has neither one channel nor as many channels as the signal.
 
     Examples:
         >>> import torch
@@ -190,11 +190,11 @@ class AddBackgroundNoise(_Added):
     fs: float | None = sample_rate(default=None)
 
     def rate_for(self, rate: float | None) -> float | None:
-        """Return the rate (Hz) to work at; samples, counted in samples, need none."""
+        """Return the rate (Hz) to work at; a recording given as samples with an offset in samples needs no rate."""
         return super().rate_for(rate) if isinstance(self.noise, str) or not isinstance(self.offset, str) else rate
 
     def start(self, shape: tuple[int, ...], rate: Any, device: Any) -> State:
-        """Return the recording and where to go on in it."""
+        """Return the recording and the current position."""
         noise = recorded(self.noise, rate).to(device)
         if noise.dim() > 1 and noise.shape[-2] == 1:
             noise = noise.squeeze(-2)
@@ -204,14 +204,14 @@ class AddBackgroundNoise(_Added):
         return noise, torch.tensor([duration_samples(self.offset, rate or 1)], device=device)
 
     def stretch(self, time: int, state: State) -> tuple[Tensor, State]:
-        """Return the next part of the recording, from its beginning again after its end."""
+        """Return the next part of the recording, which repeats from its beginning."""
         noise, place = state
         at = (place + torch.arange(time, device=place.device)) % noise.shape[-1]
         return noise[..., at], (noise, place + time)
 
 
 def recorded(source: str | Tensor, rate: float | None) -> Tensor:
-    """Return a recording's samples, those of a file at a sample rate (Hz)."""
+    """Return a recording's samples; a file is resampled to a sample rate (Hz)."""
     if not isinstance(source, str):
         return source
     samples, fs = audio_io.load(os.fspath(source))

@@ -1,4 +1,4 @@
-"""Noise reduction by a spectral gate."""
+"""Noise reduction with a spectral gate."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ QUIETEST = 10  # one frame in so many shows the noise, where no recording of it 
 
 
 class NoiseReduction(Processor):
-    """Attenuate what is no louder than noise, in each band of frequencies and at each time.
+    """Spectral gate: attenuate each time-frequency bin that is no louder than the noise.
 
-    The short spectra of the signal are compared with the noise's mean spectrum. What does not exceed it by
-    `threshold_db` is attenuated by `reduction_db`; the attenuation is smoothed over time and frequency, which keeps
-    single bins from chirping. Where no `noise` is given, the quietest tenth of each channel's frames that are not
-    silent shows it. At a reduction of 0 dB the signal stays as it is.
+    The signal's short-time spectra are compared with the mean spectrum of the noise. Bins that do not exceed it by
+    `threshold_db` are attenuated by `reduction_db`. The attenuation is smoothed over time and frequency to avoid
+    musical noise. If `noise` is not given, it is estimated from the quietest tenth of each channel's non-silent frames.
+    A reduction of 0 dB leaves the signal unchanged.
 
     Source: S. F. Boll, Suppression of Acoustic Noise in Speech Using Spectral Subtraction, IEEE Trans. Acoustics,
-    Speech and Signal Processing 27 (2), 1979, for spectra compared with the noise's mean.
+    Speech and Signal Processing 27 (2), 1979, for the comparison with the mean noise spectrum.
 
     Examples:
         >>> import torch
@@ -60,7 +60,7 @@ class NoiseReduction(Processor):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where a parameter cannot be used."""
+        """Raise if a parameter is invalid."""
         if self.n_fft % OVERLAP:
             raise ArgumentError(f"n_fft must be a multiple of {OVERLAP}, got {self.n_fft}")
 
@@ -82,7 +82,7 @@ class NoiseReduction(Processor):
         return cut(added_frames(self._attenuated(spectra, loud, window)), n - hop, time)
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
-        """Yield the signal with less noise; where no noise is given, the signal is read twice before."""
+        """Yield the signal with less noise; if `noise` is not given, the signal is first read twice."""
         rate = self._rate()
         n, hop = self.n_fft, self.n_fft // OVERLAP
         count = -(-x.time // hop) + OVERLAP - 1

@@ -1,4 +1,4 @@
-"""Normalisation: of the peak, the RMS, a percentile, the loudness, or of what a function measures."""
+"""Normalisation by peak, RMS, a percentile, loudness, or a function."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ BINS = 1 << 16
 
 
 class Normalize(Processor):
-    """Scale a recording so that its largest sample has the magnitude `peak`, or so that another level is reached.
+    """Scale a signal to a target level: by default, to the largest magnitude `peak`.
 
-    The method says which level: the "peak", the "rms", the magnitude that `percentile` percent of the samples do not
-    exceed (to 0.03 dB), or "lufs", the integrated loudness (ITU-R BS.1770-5, see `torchfx.loudness.integrated`) of
-    signals of 0.4 s and more. Or it is a function that takes a signal (..., channels, time) and returns its level
-    (...); files must fit into one block then. The level becomes `peak`, the loudness becomes `lufs`; peaks may exceed
-    1.
+    `method` selects the level: "peak", "rms", "percentile" (the magnitude that `percentile` percent of the samples do
+    not exceed, to 0.03 dB) or "lufs" (the integrated loudness of ITU-R BS.1770-5 for signals of at least 0.4 s, see
+    `torchfx.loudness.integrated`). It can also be a function that takes a signal (..., channels, time) and returns its
+    level (...); files must then fit into one block. The target is `peak`, or `lufs` for the loudness; peaks may then
+    exceed 1.
 
-    One factor serves all channels, so the stereo image stays, unless `link` is false; in a batch (..., channels, time)
-    each item has its own. Silence stays silence. A NaN or an infinity is an error.
+    All channels get the same factor, which keeps the stereo image, unless `link` is false. Each item of a batch (...,
+    channels, time) has its own factor. Silence stays silent. NaN or infinite samples raise an error.
 
     Examples:
         >>> import torch
@@ -69,23 +69,23 @@ class Normalize(Processor):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where a loudness or a percentile is given for another method."""
+        """Raise if a loudness or a percentile is given for another method."""
         for name in ("lufs", "percentile"):
             if getattr(self, name) is not None and self.method != name:
                 raise ArgumentError(f'{name} needs method="{name}", got method={self.method!r}')
 
     def rate_for(self, rate: float | None) -> float | None:
-        """Return the rate (Hz) to work at; only a loudness needs one."""
+        """Return the rate (Hz) to work at; only the loudness needs a rate."""
         return super().rate_for(rate) if self.method == "lufs" else rate
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return what was heard so far: nothing."""
+        """Return the empty measurement."""
         return self._meter().rest(self._heard_shape(shape or (1,)), dtype, device)
 
     def measure(self, x: Tensor, state: State, rate: Any) -> State:
-        """Return what was heard so far, with a block more."""
+        """Return the measurement updated with a block."""
         if 0 in x.shape[-2:]:
             return state
         x = x if x.dim() > 1 else x[None]
@@ -96,7 +96,7 @@ class Normalize(Processor):
         return after
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
-        """Scale by what was measured."""
+        """Scale by the measured factor."""
         measured = self._meter().level(state)
         measured = (measured[..., None] if self.link else measured).double()
         if self.method == "lufs":
@@ -127,9 +127,9 @@ class Normalize(Processor):
 
 
 class Meter(Protocol):
-    """What finds the level (...) of a signal (..., channels, time) that comes in blocks.
+    """Measures the level (...) of a signal (..., channels, time) block by block.
 
-    Its state's first tensor is infinite or NaN where a sample was.
+    The first tensor of its state is infinite or NaN if a sample was.
     """
 
     def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
@@ -150,11 +150,11 @@ class Peak:
         return (torch.zeros(shape[:-1], dtype=dtype, device=device),)
 
     def add(self, x: Tensor, state: State, rate: Any) -> State:
-        """Return the larger one of the magnitudes."""
+        """Return the larger magnitude."""
         return (torch.maximum(torch.maximum(x.amax((-2, -1)), -x.amin((-2, -1))), state[0]),)
 
     def level(self, state: State) -> Tensor:
-        """Return it."""
+        """Return the level."""
         return state[0]
 
 
@@ -162,24 +162,24 @@ class RootMeanSquare:
     """The root of the mean square."""
 
     def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
-        """Return the energy and the number of no samples."""
+        """Return zero energy and zero samples."""
         energy = torch.zeros(shape[:-1], dtype=torch.float64, device=device)
         return energy, torch.zeros((), dtype=torch.float64, device=device)
 
     def add(self, x: Tensor, state: State, rate: Any) -> State:
-        """Return the energy and the number of all samples."""
+        """Return the energy and the number of samples so far."""
         return state[0] + x.double().square().sum((-2, -1)), state[1] + x.shape[-2] * x.shape[-1]
 
     def level(self, state: State) -> Tensor:
-        """Return the root of one over the other; of 0 the gradient is 0."""
+        """Return the root mean square; at 0 its gradient is 0."""
         square = state[0] / state[1].clamp(min=1)
         return torch.where(square > 0, torch.where(square > 0, square, 1.0).sqrt(), 0.0)
 
 
 class Percentile:
-    """The magnitude that so many percent of the samples do not exceed: the mean of those in its bin.
+    """A percentile of the magnitudes: the mean of the magnitudes in its bin.
 
-    Magnitudes are counted and added up in bins 0.4 % wide, so that neither memory nor time grow with the signal.
+    A histogram with bins 0.4 % wide keeps memory constant for any signal length.
     """
 
     def __init__(self, percent: float) -> None:
@@ -212,23 +212,23 @@ class Loudness:
     """The integrated loudness, as a factor instead of LUFS."""
 
     def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
-        """Return the powers of no steps, the weighting filter's state, and the rest of a step."""
+        """Return no powers, the weighting filter at rest, and no pending samples."""
         powers = torch.zeros(*shape[:-1], 0, dtype=torch.float64, device=device)
         return (powers, *loudness.rest(shape, dtype, device))
 
     def add(self, x: Tensor, state: State, rate: Any) -> State:
-        """Return the powers of all steps so far."""
+        """Return the powers of all gating steps so far."""
         powers, after = loudness.step_powers(x, rate, loudness.checked_weights(x.shape[-2]), state[1:])
         return (torch.cat([state[0], powers], dim=-1), *after)
 
     def level(self, state: State) -> Tensor:
-        """Return what the gates let through."""
+        """Return the gated loudness as a factor."""
         found: Tensor = 10 ** (loudness.gated_loudness(state[0]) / 20)
         return found
 
 
 class Function:
-    """What a function returns for the whole signal."""
+    """The return value of a function for the whole signal."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         self.function = function
@@ -238,7 +238,7 @@ class Function:
         return (torch.zeros(*shape[:-1], 0, dtype=torch.float64, device=device),)
 
     def add(self, x: Tensor, state: State, rate: Any) -> State:
-        """Return the level, or raise where the signal comes in blocks."""
+        """Return the level, or raise if the signal has more than one block."""
         name = getattr(self.function, "__name__", "a function")
         if state[0].shape[-1]:
             raise ArgumentError(f"method={name} must hear the whole signal in one block: load the file as a Wave")
@@ -251,7 +251,7 @@ class Function:
         return (found[..., None],)
 
     def level(self, state: State) -> Tensor:
-        """Return it."""
+        """Return the level."""
         return state[0][..., 0]
 
 

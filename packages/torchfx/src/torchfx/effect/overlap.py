@@ -1,4 +1,4 @@
-"""Frames of a signal that overlap by all but a quarter, their transforms, and their sum."""
+"""Frames that overlap by three quarters, their Fourier transforms, and overlap-add."""
 
 from __future__ import annotations
 

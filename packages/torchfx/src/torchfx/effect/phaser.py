@@ -19,12 +19,12 @@ __all__ = ["Phaser"]
 
 
 class Phaser(Processor):
-    """Sweep notches through a signal: it is mixed with itself after all-pass filters whose corner is modulated.
+    """Sweep notches through a signal: mix it with its output of all-pass filters with a modulated corner frequency.
 
     Each of the `stages` is (a + 1/z) / (1 + a/z), a = (tan(pi f / fs) - 1) / (tan(pi f / fs) + 1), which shifts its
-    corner f by -90 degrees; f = centre_frequency 2^(depth_octaves sin(2 pi rate_hz t)), at most 0.49 fs. Two stages
-    make a notch, where `mix` is 0.5. The filters' input is x + feedback v, v being their output, without a delay in the
-    loop. With feedback above 0, v has peaks of 1 / (1 - feedback) where it is in phase with x.
+    corner frequency f by -90 degrees; f = centre_frequency 2^(depth_octaves sin(2 pi rate_hz t)), at most 0.49 fs. At a
+    `mix` of 0.5, each pair of stages gives one notch. The filters' input is x + feedback v, where v is their output,
+    without a delay in the loop. With positive feedback, v has peaks of 1 / (1 - feedback) where it is in phase with x.
 
     Source: J. O. Smith, Physical Audio Signal Processing, "Phasing with First-Order Allpass Filters".
 
@@ -64,7 +64,7 @@ class Phaser(Processor):
         return y, (filters, phase)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the filters, where nothing in them is learned."""
+        """Append the filters, if nothing in them is learned."""
         settings, (filters, phase) = self._settings(rate, torch.device("cpu")), state
         if settings.requires_grad or phase.shape != program.shape:
             return None
@@ -72,9 +72,10 @@ class Phaser(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return all that it holds where its filters and what goes into them stay the same, else the phase alone.
+        """Return the whole state if the filters and their input stay the same, else only the phase.
 
-        The state of an all-pass means another signal to one with another corner, and a loop would repeat the jump.
+        An all-pass with another corner frequency cannot continue from this state without a jump, which the feedback
+        would repeat.
         """
         handover = kept(old, new, rate)
         same = ("depth_octaves", "centre_frequency", "stages", "feedback")

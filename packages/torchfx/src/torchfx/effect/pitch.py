@@ -1,4 +1,4 @@
-"""Pitch and time: one changed without the other, or both together."""
+"""Time stretching, pitch shifting, and varispeed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST_PHASES = 5000
 
 
 class TimeStretch(Processor):
-    """Change a signal's speed and keep its pitch; n samples become round(n / rate).
+    """Change the speed and keep the pitch; n samples become round(n / rate).
 
     See `torchfx.functional.time_stretch` for both methods and their sources.
 
@@ -59,22 +59,22 @@ class TimeStretch(Processor):
     n_fft: int = count(default=4096, low=256, high=65_536, draws=(256, 256), doc=N_FFT_DOC)
 
     def check_parameters(self) -> None:
-        """Raise where a parameter cannot be used."""
+        """Raise if a parameter is invalid."""
         _check_power_of_two(self.n_fft)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the longer or shorter signal."""
+        """Return the signal with its new length."""
         return time_stretch(x, self.rate, self.method, self.n_fft)
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
-        """Yield the longer or shorter signal."""
+        """Yield the signal with its new length."""
         return stretched_pieces(x, self.rate, self.method, self.n_fft, stretched_length(x.time, self.rate))
 
 
 class Varispeed(Processor):
-    """Play a signal faster or slower, as a tape does: pitch and time change together.
+    """Play a signal faster or slower, like a tape: pitch and duration change together.
 
-    n samples become round(n / rate). The low-pass that keeps images and aliases out is `torchfx.filter.Resample`'s.
+    n samples become round(n / rate). The anti-aliasing low-pass is the same as in `torchfx.filter.Resample`.
 
     Examples:
         >>> import torch
@@ -87,12 +87,12 @@ class Varispeed(Processor):
     )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the longer or shorter signal."""
+        """Return the signal with its new length."""
         down, up = simple_ratio(self.rate)
         return _varied(x, up, down, stretched_length(x.shape[-1], self.rate))
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
-        """Yield the longer or shorter signal."""
+        """Yield the signal with its new length."""
         (down, up), length = simple_ratio(self.rate), stretched_length(x.time, self.rate)
         reach = resampling_reach(up, down, "HQ") if up != down else 0
         taps = resampling_taps(up, down, "HQ") if up != down else None
@@ -107,10 +107,10 @@ class Varispeed(Processor):
 
 
 class PitchShift(Processor):
-    """Change a signal's pitch and keep its length: it is stretched in time, and then resampled to its length.
+    """Change the pitch and keep the duration: stretch the signal in time, then resample it to its original length.
 
-    A stream lags by about a window of `n_fft` samples, by more for lower pitches. It needs the phase vocoder, and
-    starts again when `semitones` changes. WSOLA needs the whole signal in memory.
+    Streams need the phase vocoder. They lag by about a window of `n_fft` samples, more if the pitch is lowered, and
+    restart when `semitones` changes. WSOLA needs the whole signal in memory.
 
     Examples:
         >>> import math, torch
@@ -137,16 +137,16 @@ class PitchShift(Processor):
     n_fft: int = count(default=4096, low=256, high=65_536, draws=(256, 256), doc=N_FFT_DOC)
 
     def check_parameters(self) -> None:
-        """Raise where a parameter cannot be used."""
+        """Raise if a parameter is invalid."""
         _check_power_of_two(self.n_fft)
 
     def lti(self, rate: Any) -> LTI | None:
-        """Return the identity where the pitch stays."""
+        """Return the identity if the pitch does not change."""
         down, up = self.ratio()
         return LTI() if down == up else None
 
     def ratio(self) -> tuple[int, int]:
-        """Return how many times as high the pitch gets, as a ratio of whole numbers."""
+        """Return the pitch ratio as a fraction of integers."""
         return simple_ratio(2 ** (self.semitones / 12))
 
     def whole(self, x: Tensor, rate: Any) -> Tensor:
@@ -159,7 +159,7 @@ class PitchShift(Processor):
     # stretched samples that no later frame adds to, and outputs whose low-pass lies in these.
 
     def latency_samples(self, rate: Any) -> int:
-        """Return how many samples a frame's window, an output frame and the low-pass reach ahead."""
+        """Return the look-ahead of a frame's window, an output frame and the low-pass, in samples."""
         (down, up), half = self.ratio(), self.n_fft // 2
         if down == up or self.method != "phase_vocoder":
             return 0
@@ -186,10 +186,10 @@ class PitchShift(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the state of rest.
+        """Return the state at rest.
 
-        That is past input, the last spectrum, what frames still add to, what was stretched last, the last outputs, and
-        the number of inputs with the pitch's ratio.
+        It holds past input, the last spectrum, the pending overlap-add output, the last stretched samples, the last
+        outputs, and the number of inputs with the pitch ratio.
         """
         if self.method != "phase_vocoder":
             raise StreamError(f'PitchShift(method="{self.method}") needs the whole signal; "phase_vocoder" streams')
@@ -204,7 +204,7 @@ class PitchShift(Processor):
         return past, spectrum, *others, torch.tensor([0, down, up])
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
-        """Shift the next block, as many samples late as `latency_samples` says."""
+        """Shift the next block; the output lags by `latency_samples`."""
         (down, up), time = self.ratio(), x.shape[-1]
         if down == up:
             return x, state
@@ -246,14 +246,16 @@ class PitchShift(Processor):
         return due, (past, spectrum, tail, longer, ready, torch.tensor([n + time, down, up]))
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return rest: spectra and stretched samples belong to a pitch. The new one is heard when they are complete."""
+        """Return the state at rest, since spectra and stretched samples depend on the pitch. The new pitch fades in
+        when they are complete.
+        """
         return Handover((None,) * len(new), 2 * self.latency_samples(rate))
 
 
 def simple_ratio(value: float) -> tuple[int, int]:
-    """Return the first convergent of a number's continued fraction that is close enough: numerator and denominator.
+    """Return numerator and denominator of the first convergent of a number's continued fraction that is close enough.
 
-    The denominator is bounded: the resampler's low-pass has so many phases.
+    The denominator is bounded, since it is the number of phases of the resampler's low-pass.
     """
     value = settled(value)
     above, below, above_before, below_before, rest = 1, 0, 0, 1, value

@@ -1,4 +1,4 @@
-"""Freeverb: parallel damped combs, followed by what Freeverb calls all-passes."""
+"""Freeverb: parallel damped comb filters, followed by Freeverb's all-pass approximations."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LEAST_FEEDBACK, FEEDBACK_SCALE, ALL_PASS_FEEDBACK = 0.7, 0.28, 0.5
 
 
 class Reverb(DelayNetwork):
-    """Reverberate, as Freeverb does: eight damped combs side by side and four all-passes in a row for each channel.
+    """Freeverb: eight parallel damped comb filters, followed by four all-passes in series, for each channel.
 
-    Parameters, delays and gains are those of JUCE's and pedalboard's `Reverb`. What leaves a comb's delay line enters
-    it again, multiplied by 0.7 + 0.28 room_size and damped by y[n] = (1 - d) x[n] + d y[n-1], d = 0.4 damping, whatever
-    the sample rate. The sum of both channels excites the combs of both; `width` says how much the reverberation of left
-    and right differs. Signals have one channel or two. `FDNReverb` takes decay times in seconds.
+    Parameters, delays and gains equal those of `Reverb` in JUCE and pedalboard. The output of a comb's delay line is
+    fed back, multiplied by 0.7 + 0.28 room_size and damped by y[n] = (1 - d) x[n] + d y[n-1] with d = 0.4 damping at
+    any sample rate. The sum of both channels feeds the combs of both channels; `width` sets the difference between the
+    left and right reverberation. Signals have one or two channels. To set decay times in seconds, use `FDNReverb`.
 
     Source: Jezar at Dreampoint, Freeverb, 2000; J. O. Smith, Physical Audio Signal Processing, "Freeverb".
 
@@ -39,7 +39,7 @@ class Reverb(DelayNetwork):
         >>> click = torch.zeros(2, 48_000)
         >>> click[:, 0] = 1
         >>> tail = Reverb(room_size=0.8, wet_level=1.0, dry_level=0.0, fs=48_000)(click)
-        >>> int(tail[0].nonzero()[0])  # the shortest comb's delay: the all-passes let it through at once
+        >>> int(tail[0].nonzero()[0])  # the shortest comb's delay; the all-passes add no delay
         1214
     """
 
@@ -52,7 +52,7 @@ class Reverb(DelayNetwork):
     fs: float | None = sample_rate(default=None)
 
     def network(self, channels: int, rate: Any) -> Network:
-        """Return combs and all-passes of each channel as lines that feed each other."""
+        """Return the combs and all-passes of each channel as a network of delay lines."""
         if channels not in {1, 2}:
             raise ArgumentError(f"x must have 1 or 2 channels, shape (..., channels, time), for Reverb, got {channels}")
         room, damping, wet, dry, width = (

@@ -1,4 +1,4 @@
-"""Backwards."""
+"""Time reversal."""
 
 from __future__ import annotations
 

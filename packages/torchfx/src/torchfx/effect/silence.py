@@ -1,4 +1,4 @@
-"""Silence at both ends, added or taken off. Both change a signal's length."""
+"""Add or remove silence at both ends. Both effects change the length of the signal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Pad", "TrimSilence"]
 
 
 class Pad(Processor):
-    """Add silence before a signal and after it.
+    """Add silence before and after a signal.
 
     Examples:
         >>> import torch
@@ -46,11 +46,11 @@ class Pad(Processor):
 
 
 class TrimSilence(Processor):
-    """Take off what is quieter than a threshold at the beginning and the end of a signal.
+    """Remove samples below a threshold at the beginning and the end of a signal.
 
-    The signal begins with the first sample, of any channel or example, whose magnitude is above the threshold, and ends
-    with the last. The threshold is in decibels below full scale (1.0). Of a signal that is silent throughout, one
-    sample is left, since an empty signal is none.
+    The result begins with the first sample, in any channel or example, whose magnitude exceeds the threshold, and ends
+    with the last. The threshold is in dB relative to full scale (1.0). If the whole signal is silent, one sample
+    remains, since empty signals are not allowed.
 
     Examples:
         >>> import torch
@@ -70,7 +70,7 @@ class TrimSilence(Processor):
         return x[..., int(loud[0]) : int(loud[-1]) + 1]
 
     def in_pieces(self, x: Pieces) -> Iterator[Tensor]:
-        """Yield the shorter signal; its ends are looked for from both sides."""
+        """Yield the shorter signal; the search for its ends starts from both sides."""
         first, last = 0, 0
         for start in range(0, x.time, PIECE):
             loud = self._loud(x.read(start, min(x.time, start + PIECE)))

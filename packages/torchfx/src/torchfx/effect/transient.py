@@ -28,12 +28,13 @@ SPAN_DB = 20.0
 
 
 class TransientShaper(Processor):
-    """Raise or lower the beginnings of notes, and what follows on them, whatever their level.
+    """Boost or cut the attack and the sustain of notes, independently of their level.
 
-    L is the level in dB, of peaks held for half a period of 20 Hz. One envelope follows it slowly where it rises, with
-    the time constant `attack_ms`, and at once where it falls; another one the other way round, with `sustain_ms`. The
-    gain in dB is `attack_db` times the distance of L from the first one, and `sustain_db` times that from the second
-    one, each over 20 dB and at most 1. A steady tone keeps its level.
+    L is the level in dB of peaks held for half a period of 20 Hz. The first envelope follows L with the time constant
+    `attack_ms` when it rises, and immediately when it falls. The second envelope follows L immediately when it rises,
+    and with the time constant `sustain_ms` when it falls. The gain in dB is `attack_db` times the distance between L
+    and the first envelope, plus `sustain_db` times the distance between L and the second, each divided by 20 dB and
+    limited to 1. A steady tone keeps its level.
 
     Examples:
         >>> import torch
@@ -52,7 +53,7 @@ class TransientShaper(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return silence for past levels, and both envelopes at its level, dB above the lowest."""
+        """Return the state at rest: past levels and both envelopes at the level of silence."""
         shape = levels_shape(shape, self.link)
         envelope = torch.zeros(self.broadcast_shape(shape), dtype=torch.float64, device=device)
         held = math.ceil(rate / (2 * LOWEST_HZ))
@@ -76,7 +77,7 @@ class TransientShaper(Processor):
         return (x * 10 ** (gain / 20)).to(x.dtype), (peaks[..., x.shape[-1] :].clone(), *envelopes)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append hold and gain, where nothing in it is learned."""
+        """Append hold and gain, if nothing in it is learned."""
         times = smoothing(self.attack_ms, rate), smoothing(self.sustain_ms, rate)
         values = (self.attack_db, self.sustain_db, *times, QUIETEST_DB, SPAN_DB)
         settings, (past, rising, falling) = columns(values, torch.device("cpu")), state

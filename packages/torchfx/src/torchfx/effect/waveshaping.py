@@ -1,4 +1,4 @@
-"""Memoryless nonlinearities: a sample of the output depends on one sample of the input."""
+"""Memoryless nonlinearities: each output sample depends on one input sample."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["BitCrush", "Distortion", "HardClip", "Overdrive", "SoftClip", "WaveS
 
 
 class Waveshaping(Processor):
-    """Send samples through a curve, at a higher rate where `oversample` asks for it.
+    """Apply a curve to each sample, optionally oversampled.
 
-    A curve makes harmonics, and those beyond half the sample rate come back as aliases. At a multiple of the rate there
-    is room for more of them, and the low-pass on the way back, the one of `Resample`, takes them out. It costs latency
-    in streams, 190 samples; whole signals are aligned.
+    A nonlinear curve creates harmonics, and harmonics above half the sample rate alias. `oversample` applies the curve
+    at a multiple of the rate and removes these harmonics with the low-pass of `Resample`. Oversampling adds 190 samples
+    of latency in streams; whole signals stay aligned.
 
-    A subclass defines `curve`.
+    A subclass implements `curve`.
     """
 
     @abstractmethod
     def curve(self, x: Tensor) -> Tensor:
-        """Return the output of every sample."""
+        """Return the output for each sample."""
 
     @property
     def _times(self) -> int:
@@ -76,7 +76,7 @@ class Waveshaping(Processor):
         return y, (heard[..., time:], shaped[..., time * up :])
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return past input, and silence for what the curve made of it, which was another curve."""
+        """Return past input, and silence for past output, which came from another curve."""
         handover = kept(old, new, rate, self.latency_samples(rate))
         return handover._replace(moves=(*handover.moves[:1], None)) if new else handover
 
@@ -97,7 +97,7 @@ Named = tuple[str, Tensor]
 
 
 class NamedCurve(Waveshaping):
-    """Send samples through one of `CURVES`: native in streams where nothing is learned."""
+    """Apply one of `CURVES`; native in streams if nothing is learned."""
 
     @abstractmethod
     def named_curve(self, device: torch.device) -> Named | Callable[[Tensor], Tensor]:
@@ -113,7 +113,7 @@ class NamedCurve(Waveshaping):
         return CURVES[name](x, parameters.clamp(max=torch.finfo(x.dtype).max).to(x.dtype))
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the curve, between its low-passes where it is oversampled."""
+        """Append the curve, with its low-passes if it is oversampled."""
         found = self.named_curve(torch.device("cpu"))
         overridden = type(self).curve is not NamedCurve.curve
         if overridden or not isinstance(found, tuple) or self.output_shape(program.shape) != program.shape:
@@ -130,7 +130,7 @@ class NamedCurve(Waveshaping):
 
 
 class HardClip(NamedCurve):
-    """Limit samples to a threshold: y = min(max(x, -threshold), threshold).
+    """Clip samples at a threshold: y = min(max(x, -threshold), threshold).
 
     Examples:
         >>> import torch
@@ -147,9 +147,9 @@ class HardClip(NamedCurve):
 
 
 class SoftClip(NamedCurve):
-    """Round off the peaks: samples, multiplied by the drive g, go through a curve that ends at -1 and 1.
+    """Soft clipping: multiply by the drive g, then apply a curve with limits -1 and 1.
 
-    y = tanh(g x), or (3 g x - (g x)^3) / 2 up to full scale (`cubic`), or 2/pi arctan(g x).
+    The curves are tanh(g x), (3 g x - (g x)^3) / 2 up to full scale (`cubic`), and 2/pi arctan(g x).
 
     Examples:
         >>> import torch
@@ -184,7 +184,7 @@ class Distortion(NamedCurve):
 
 
 class Overdrive(NamedCurve):
-    """Distort a signal like a valve driven hard: linear while it is quiet, then soft, then clipped.
+    """Tube-like distortion: linear at low levels, then soft, then clipped.
 
     With u = g |x|: y = 2 u up to 1/3, (3 - (2 - 3 u)^2) / 3 up to 2/3, and 1 above, with the sign of x.
 
@@ -205,10 +205,9 @@ class Overdrive(NamedCurve):
 
 
 class BitCrush(NamedCurve):
-    """Round samples to as many steps as a number of bits has: y = round(x 2^(bits - 1)) / 2^(bits - 1).
+    """Quantize samples to a number of bits: y = round(x 2^(bits - 1)) / 2^(bits - 1).
 
-    With 16 bits, the steps are those of 16-bit audio. Beyond full scale they go on. The gradient is 0, as that of every
-    step function is.
+    With 16 bits, the steps equal those of 16-bit audio. Samples beyond full scale are not clipped. The gradient is 0.
 
     Examples:
         >>> import torch
@@ -225,11 +224,11 @@ class BitCrush(NamedCurve):
 
 
 class WaveShaper(NamedCurve):
-    """Send samples through a curve of your own: a table or a function.
+    """Apply a given curve to each sample: a table or a function.
 
-    A table holds the outputs for inputs evenly spaced from -1 to 1. Between them it is interpolated linearly, beyond
-    them it ends, as in the Web Audio API's WaveShaperNode. A function maps a tensor to one of the same shape, sample by
-    sample.
+    A table holds the outputs for inputs evenly spaced from -1 to 1, with linear interpolation between them; inputs
+    beyond this range get the first or last value, as in the Web Audio API's WaveShaperNode. A function maps a tensor to
+    a tensor of the same shape, sample by sample.
 
     Examples:
         >>> import torch
@@ -243,7 +242,7 @@ class WaveShaper(NamedCurve):
     oversample: int = count(default=1, high=16, draws=(1, 2), doc="oversampling factor of the curve")
 
     def check_parameters(self) -> None:
-        """Raise where the table is invalid."""
+        """Raise if the table is invalid."""
         if isinstance(self.table, Tensor) and (self.table.dim() != 1 or len(self.table) < 2):
             raise ArgumentError(f"table must have the shape (n >= 2,), got {tuple(self.table.shape)}")
 

@@ -1,4 +1,4 @@
-"""Banks of band-pass filters: on scales of frequency, in fractional octaves, and as the ear has them."""
+"""Banks of band-pass filters: equally spaced on a frequency scale, in fractional octaves, and gammatone filters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _with_room(usual: float, rate: float | None) -> float:
 
 
 class BandpassBank(Bank):
-    """Butterworth band-passes side by side, at equal distances on a scale: (..., time) becomes (..., bands, time).
+    """Parallel Butterworth band-passes, equally spaced on a frequency scale: (..., time) becomes (..., bands, time).
 
     The bands meet at their -3 dB edges. `LogFilterBank`, `MelFilterBank` and `ERBFilterBank` fix the scale.
 
@@ -67,16 +67,16 @@ class BandpassBank(Bank):
 
     @property
     def bands(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
         return self.num_bands
 
     @property
     def edges(self) -> list[float]:
-        """The edges between the bands, Hz, and the outer ones: one more than bands."""
+        """The band edges in Hz, the outer edges included: bands + 1 values."""
         return spaced(self.f_min, self.f_max, self.num_bands + 1, self.scale)
 
     def check_parameters(self) -> None:
-        """Choose an upper end where none is given; raise where the range is empty."""
+        """Choose the default `f_max` if it is not given; raise if the range is empty."""
         if self.f_max is None:
             self.f_max = _with_room(20_000.0, self.fs)
             return
@@ -124,8 +124,9 @@ class ERBFilterBank(BandpassBank):
 class OctaveBank(Bank):
     """Octave and fractional-octave bands of IEC 61260-1:2014, base 10: (..., time) becomes (..., bands, time).
 
-    Midbands and edges are exact. The Butterworth filters of order 4, the default, keep to the acceptance limits of
-    class 1 at the standard's breakpoints, up to bands that end at 0.46 fs; those of order 3 up to 0.23 fs.
+    Midbands and edges are exact. Butterworth filters of order 4 (the default) meet the class 1 acceptance limits at the
+    standard's breakpoints for bands that end at or below 0.46 fs; filters of order 3 do for bands that end at or below
+    0.23 fs.
 
     Examples:
         >>> import torch
@@ -149,7 +150,7 @@ class OctaveBank(Bank):
 
     @property
     def bands(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
         return len(self.midbands)
 
     @property
@@ -163,7 +164,7 @@ class OctaveBank(Bank):
         return octave_bands(self.fraction, self.f_min, self.f_max)[1]
 
     def check_parameters(self) -> None:
-        """Choose an upper end where none is given; raise where the range is empty or too high."""
+        """Choose the default `f_max` if it is not given; raise if the range is empty or too high."""
         if self.f_max is None:
             usual = 16_000.0
             highest = octave_bands(self.fraction, self.f_min, usual)[1][-1][1]
@@ -180,9 +181,10 @@ class OctaveBank(Bank):
 
 
 class GammatoneBank(Bank):
-    """Gammatone filters of fourth order, an auditory filter bank: (..., time) becomes (..., bands, time).
+    """Auditory filter bank of fourth-order gammatone filters: (..., time) becomes (..., bands, time).
 
-    Centres lie at equal distances in equivalent rectangular bandwidths; the gain at each is 1.
+    The centre frequencies are equally spaced on the ERB scale (equivalent rectangular bandwidth); the gain at each
+    centre is 1.
 
     Source: M. Slaney, Apple technical report 35, 1993; bandwidths of Glasberg and Moore, 1990.
 
@@ -202,7 +204,7 @@ class GammatoneBank(Bank):
 
     @property
     def bands(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
         return self.num_bands
 
     @property
@@ -211,7 +213,7 @@ class GammatoneBank(Bank):
         return spaced(self.f_min, self.f_max, self.num_bands, "erb")
 
     def check_parameters(self) -> None:
-        """Choose an upper end where none is given; raise where the range is empty."""
+        """Choose the default `f_max` if it is not given; raise if the range is empty."""
         if self.f_max is None:
             self.f_max = _with_room(16_000.0, self.fs)
             return

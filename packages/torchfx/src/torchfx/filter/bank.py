@@ -1,4 +1,4 @@
-"""Banks: one signal in, several bands out, in one operator call."""
+"""Filter banks: one input signal, several output bands, one operator call."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Bank(RecursiveFilter):
     @property
     @abstractmethod
     def bands(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
 
     def lti(self, rate: Any) -> LTI:
-        """Return the filters, which add a dimension to the signal."""
+        """Return the filters; they add a dimension to the signal."""
         return replace(super().lti(rate), added_dimensions=1)
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: the bands after the signal's."""
+        """Return the output's leading dimensions: the signal's, followed by the bands."""
         return (*shape, self.bands)

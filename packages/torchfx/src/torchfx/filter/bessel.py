@@ -1,4 +1,4 @@
-"""Bessel filters: a step without overshoot, from analogue prototypes of maximally flat group delay."""
+"""Bessel filters: hardly any overshoot in the step response, from analogue prototypes of maximally flat group delay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Bessel", "HiBessel", "LoBessel"]
 class Bessel(ClassicalFilter):
     """Bessel filter of any band.
 
-    Its response is that of `scipy.signal.bessel(order, cutoff, btype, norm=norm, fs=fs)`.
+    Equals `scipy.signal.bessel(order, cutoff, btype, norm=norm, fs=fs)`.
 
     Examples:
         >>> Bessel((300, 3400), order=3, btype="bandpass", fs=48_000).sos.shape
@@ -25,7 +25,7 @@ class Bessel(ClassicalFilter):
     """
 
     cutoff: Cutoff = frequencies(
-        doc="the frequency that norm speaks of, or the two edges of a band; a tensor (...), (..., 2) for a band, is "
+        doc="the frequency defined by norm, or the two edges of a band; a tensor (...), (..., 2) for a band, is "
         "learned",
         learnable=True,
     )

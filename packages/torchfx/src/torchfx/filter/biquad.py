@@ -1,6 +1,6 @@
-"""The biquads of the Audio EQ Cookbook: corners, bands, notch, all-pass, peaks and shelves, 12 dB per octave each.
+"""The biquads of the Audio EQ Cookbook: low-pass, high-pass, band-pass, notch, all-pass, peaking and shelving filters.
 
-Cutoff, q and gain may be numbers, tensors (one value per example) or `nn.Parameter`s (learned).
+Cutoff, q and gain are numbers, tensors (one value per example) or `nn.Parameter`s (learned).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Resonant(RecursiveFilter):
-    """A biquad without a gain parameter; subclasses say which."""
+    """Base class of biquads without a gain parameter."""
 
     cutoff: Value = frequency(doc="corner or centre frequency")
     q: Value = quality(default=BUTTERWORTH_Q)
@@ -45,7 +45,7 @@ class Resonant(RecursiveFilter):
 
 
 class BiquadLPF(Resonant):
-    """Low-pass of second order; its gain at the cutoff is q.
+    """Second-order low-pass; its gain at the cutoff is q.
 
     Examples:
         >>> import torch
@@ -58,7 +58,7 @@ class BiquadLPF(Resonant):
 
 
 class BiquadHPF(Resonant):
-    """High-pass of second order; its gain at the cutoff is q.
+    """Second-order high-pass; its gain at the cutoff is q.
 
     Examples:
         >>> BiquadHPF(80, fs=48_000).sos.shape
@@ -69,9 +69,9 @@ class BiquadHPF(Resonant):
 
 
 class BiquadBPF(Resonant):
-    """Band-pass whose gain at the centre is 1 (0 dB) whatever q is. The -3 dB bandwidth is about cutoff / q.
+    """Band-pass with a gain of 1 (0 dB) at the centre for any q. The -3 dB bandwidth is about cutoff / q.
 
-    In the cookbook it is the "BPF (constant 0 dB peak gain)", in torchaudio `bandpass_biquad`.
+    The cookbook calls it "BPF (constant 0 dB peak gain)", torchaudio `bandpass_biquad`.
 
     Examples:
         >>> import math, torch
@@ -84,9 +84,9 @@ class BiquadBPF(Resonant):
 
 
 class BiquadBPFPeak(Resonant):
-    """Band-pass with a resonant peak: the gain at the centre is q, far from it the gain does not depend on q.
+    """Band-pass with a resonant peak: the gain at the centre is q, and far from the centre it does not depend on q.
 
-    In the cookbook it is the "BPF (constant skirt gain, peak gain = Q)", in torchaudio `bandpass_biquad` with
+    The cookbook calls it "BPF (constant skirt gain, peak gain = Q)", torchaudio `bandpass_biquad` with
     `const_skirt_gain`.
 
     Examples:
@@ -100,7 +100,7 @@ class BiquadBPFPeak(Resonant):
 
 
 class Notch(Resonant):
-    """Take out one frequency; the -3 dB bandwidth is about cutoff / q. `BiquadNotch` is the same class.
+    """Remove one frequency; the -3 dB bandwidth is about cutoff / q. `BiquadNotch` is an alias.
 
     Examples:
         >>> import math, torch
@@ -113,7 +113,7 @@ class Notch(Resonant):
 
 
 class AllPass(Resonant):
-    """Turn the phase, by 180 degrees at the cutoff, and leave magnitudes as they are; `BiquadAllPass` is the same.
+    """Shift the phase, by 180 degrees at the cutoff, with a gain of 1 everywhere. `BiquadAllPass` is an alias.
 
     Examples:
         >>> import torch
@@ -131,9 +131,9 @@ BiquadAllPass = AllPass
 
 
 class Peaking(RecursiveFilter):
-    """Raise or lower the surroundings of one frequency: one band of a parametric equaliser.
+    """Boost or cut around one frequency: one band of a parametric equaliser.
 
-    The gain at the cutoff is `gain_db`, that at 0 Hz and fs/2 is 0 dB.
+    The gain is `gain_db` at the cutoff, and 0 dB at 0 Hz and fs/2.
 
     Examples:
         >>> import math, torch
@@ -154,7 +154,7 @@ class Peaking(RecursiveFilter):
 
 
 class Shelving(RecursiveFilter):
-    """A shelf; subclasses say on which side."""
+    """Base class of shelving filters."""
 
     cutoff: Value = frequency(doc="the midpoint, where half of the gain in dB is reached")
     q: Value = quality(default=BUTTERWORTH_Q)
@@ -165,7 +165,7 @@ class Shelving(RecursiveFilter):
     btype: ClassVar[BiquadType]
 
     def unused(self) -> tuple[str, ...]:
-        """Return what `slope` replaces."""
+        """Return `q` if `slope` replaces it."""
         return () if self.slope is None else ("q",)
 
     def design(self, rate: Any) -> Tensor:
@@ -174,7 +174,7 @@ class Shelving(RecursiveFilter):
 
 
 class LoShelving(Shelving):
-    """Raise or lower everything below a frequency: the gain at 0 Hz is `gain_db`, that at fs/2 is 0 dB.
+    """Low shelf: boost or cut below a frequency. The gain is `gain_db` at 0 Hz and 0 dB at fs/2.
 
     Examples:
         >>> import torch
@@ -189,7 +189,7 @@ class LoShelving(Shelving):
 
 
 class HiShelving(Shelving):
-    """Raise or lower everything above a frequency: the gain at fs/2 is `gain_db`, that at 0 Hz is 0 dB.
+    """High shelf: boost or cut above a frequency. The gain is `gain_db` at fs/2 and 0 dB at 0 Hz.
 
     Examples:
         >>> import torch
@@ -202,10 +202,11 @@ class HiShelving(Shelving):
 
 
 class ParametricEQ(RecursiveFilter):
-    """Bands of `Peaking`, `LoShelving`, `HiShelving` and their like as one cascade.
+    """Parametric equaliser: a cascade of `Peaking`, `LoShelving`, `HiShelving` and other biquads.
 
-    Each parameter is one value for all bands, a list, or a tensor (..., bands): for a signal (batch, channels, time), a
-    tensor (batch, 1, bands) is an equaliser for each example, and the whole batch is one operator call.
+    Each parameter is one value for all bands, a list with one value per band, or a tensor (..., bands). For a signal
+    (batch, channels, time), a tensor (batch, 1, bands) gives each example its own equaliser; the whole batch is one
+    operator call.
 
     Examples:
         >>> import torch
@@ -224,7 +225,7 @@ class ParametricEQ(RecursiveFilter):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where the parameters speak of different numbers of bands."""
+        """Raise if the parameters have different numbers of bands."""
         band_count(cutoff=self.cutoff, q=self.q, gain_db=self.gain_db, btype=self.btype)
 
     def design(self, rate: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Butterworth filters: flat passband, -3 dB at the cutoff, 6 dB per octave and order beyond it."""
+"""Butterworth filters: flat passband, -3 dB at the cutoff, then a slope of 6 dB per octave times the order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Butterworth", "HiButterworth", "LoButterworth"]
 class Butterworth(ClassicalFilter):
     """Butterworth filter of any band.
 
-    Its response is that of `scipy.signal.butter(order, cutoff, btype, fs=fs)`.
+    Equals `scipy.signal.butter(order, cutoff, btype, fs=fs)`.
 
     Examples:
         >>> Butterworth((300, 3400), order=4, btype="bandpass", fs=48_000).sos.shape

@@ -1,4 +1,4 @@
-"""Chebyshev type I filters: steeper than Butterworth for the same order, at the price of ripple in the passband."""
+"""Chebyshev type I filters: steeper than Butterworth of the same order, with ripple in the passband."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Chebyshev1", "HiChebyshev1", "LoChebyshev1"]
 class Chebyshev1(ClassicalFilter):
     """Chebyshev type I filter of any band.
 
-    Its response is that of `scipy.signal.cheby1(order, ripple, cutoff, btype, fs=fs)`.
+    Equals `scipy.signal.cheby1(order, ripple, cutoff, btype, fs=fs)`.
 
     Examples:
         >>> Chebyshev1((300, 3400), order=3, ripple=1, btype="bandpass", fs=48_000).sos.shape

@@ -1,4 +1,4 @@
-"""Chebyshev type II filters: flat passband, a stopband of equal ripple that begins at the cutoff."""
+"""Chebyshev type II filters: flat passband, equiripple stopband that begins at the cutoff."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Chebyshev2", "HiChebyshev2", "LoChebyshev2"]
 class Chebyshev2(ClassicalFilter):
     """Chebyshev type II filter of any band.
 
-    Its response is that of `scipy.signal.cheby2(order, attenuation, cutoff, btype, fs=fs)`.
+    Equals `scipy.signal.cheby2(order, attenuation, cutoff, btype, fs=fs)`.
 
     Examples:
         >>> Chebyshev2((45, 55), order=3, btype="bandstop", fs=48_000).sos.shape

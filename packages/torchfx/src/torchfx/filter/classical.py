@@ -1,4 +1,4 @@
-"""What the classical recursive filters share: edges, a type of band, and the order that a specification needs."""
+"""Base class of the classical recursive filters: cutoffs, band type, and the order from a specification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ GSTOP = named("gstop", number(low=0.0, open_low=True, unit="dB"))
 class ClassicalFilter(RecursiveFilter):
     """A filter that is designed from an analogue prototype.
 
-    A subclass declares its order, its levels and `fs`, and writes `design`; one that sets `btype` fixes it.
+    A subclass declares its order, its levels and `fs`, and implements `design`. A subclass that assigns `btype` fixes
+    it.
     """
 
     cutoff: Cutoff = frequencies(
@@ -36,24 +37,25 @@ class ClassicalFilter(RecursiveFilter):
     """SciPy's function for the lowest order that meets a specification."""
 
     def check_parameters(self) -> None:
-        """Raise where the edges are not as many as the type of band has."""
+        """Raise if the number of cutoffs does not match the band type."""
         own: Any = self  # its subclasses declare or fix btype
         check_edges(own.cutoff, own.btype)
 
     @classmethod
     def from_specification(cls, passband: Edges, stopband: Edges, gpass: float, gstop: float, fs: float) -> Self:
-        """Return the filter of lowest order that meets a specification, as SciPy's `buttord` and its like find it.
+        """Return the filter of lowest order that meets a specification, as SciPy's `buttord`, `cheb1ord` etc. find it.
 
         Args:
-            passband: Hz; where the passband ends, or the two edges of a band that passes or is left out.
-            stopband: Hz; where the stopband begins, likewise. Which edge is the higher one gives the type of band.
-            gpass: what the passband may lose, dB, > 0.
-            gstop: what the stopband must lose, dB, > gpass.
-            fs: sample rate, Hz; the filter is one for this rate.
+            passband: edge of the passband in Hz, or its two edges for a band-pass or band-stop.
+            stopband: edge or edges of the stopband in Hz. The order of the edges determines the band type: a stopband
+                above the passband gives a low-pass.
+            gpass: maximum loss in the passband, dB, > 0.
+            gstop: minimum attenuation in the stopband, dB, > gpass.
+            fs: sample rate of the returned filter, Hz.
 
         Raises:
-            ArgumentError: edges that are those of no band, or of another one than the class is for; a family whose
-                order no formula gives.
+            ArgumentError: the edges form no valid band or not the band type of the class; the family has no formula for
+                its order.
 
         Examples:
             >>> from torchfx.filter import Butterworth

@@ -1,4 +1,4 @@
-"""Recursive filters of your own coefficients: second-order sections, or a transfer function."""
+"""Recursive filters with given coefficients: second-order sections, or a transfer function."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = ["IIR", "SOS"]
 class SOS(Filter):
     """A cascade of given second-order sections, as SciPy's designs return with `output="sos"`.
 
-    A tensor that requires a gradient is learned, and the very tensor that is given is used. Everything else is kept as
-    float64 and is part of the state dict. Leading dimensions broadcast with the signal's: sections (batch, 1, n, 6) are
-    a filter for each example of a signal (batch, channels, time).
+    A tensor that requires a gradient is learned and is used without a copy. All other coefficients are stored as
+    float64 buffers in the state dict. Leading dimensions broadcast with the signal's: sections (batch, 1, n, 6) give
+    each example of a signal (batch, channels, time) its own filter.
 
     Raises:
         ArgumentError: a shape other than (..., sections, 6), a0 = 0, numbers that are not finite, or an unstable
@@ -53,7 +53,7 @@ class SOS(Filter):
     sos: Coefficients = sections(doc="rows b0 b1 b2 a0 a1 a2")
 
     def lti(self, rate: Any) -> LTI:
-        """Return the sections, which serve any rate."""
+        """Return the sections, which do not depend on the rate."""
         return LTI(sos=self._float64())
 
     @property
@@ -63,7 +63,7 @@ class SOS(Filter):
 
     @property
     def a(self) -> Tensor:
-        """Denominator of the whole transfer function, likewise."""
+        """Denominator of the whole transfer function, float64, (..., order + 1)."""
         return transfer_function(self._float64())[1]
 
     def extra_repr(self) -> str:
@@ -79,11 +79,12 @@ class SOS(Filter):
 class IIR(Filter):
     """A filter with the transfer function (b0 + b1/z + ...) / (a0 + a1/z + ...), as `scipy.signal.lfilter(b, a, x)`.
 
-    Up to order 2 it is one section. The poles of a higher order are found from `a` and run as sections, behind `b` as
-    taps. Rounding `a` moves poles that lie close together; `SOS` holds such filters more exactly.
+    A filter up to order 2 runs as one section. For higher orders, `b` runs as FIR taps, followed by sections made from
+    the roots of `a`. Rounding errors in `a` move poles that lie close together; `SOS` represents such filters more
+    exactly.
 
-    A tensor that requires a gradient is learned, and the very tensor that is given is used: `b` of any order, `a` up to
-    order 2. Leading dimensions broadcast with each other and with the signal's.
+    A tensor that requires a gradient is learned and is used without a copy: `b` of any order, `a` up to order 2.
+    Leading dimensions broadcast with each other and with the signal's.
 
     Raises:
         ArgumentError: a0 = 0, a pole on or outside the unit circle, numbers that are not finite, an `a` of order 3 or
@@ -103,7 +104,7 @@ class IIR(Filter):
     a: Coefficients = denominator(doc="denominator")
 
     def check_parameters(self) -> None:
-        """Raise where the filter is unstable, or would have to learn poles of a high order."""
+        """Raise if the filter is unstable, or if an `a` of order 3 or more requires a gradient."""
         a: Any = self.a
         b: Any = self.b
         broadcast_shapes(b=b.shape[:-1], a=a.shape[:-1])
@@ -120,7 +121,7 @@ class IIR(Filter):
             raise ArgumentError(f"a must have its poles inside the unit circle, got one at radius {radius:.9g}")
 
     def lti(self, rate: Any) -> LTI:
-        """Return one section, or taps and all-pole sections."""
+        """Return one section, or FIR taps and all-pole sections."""
         b: Any = self.b
         a: Any = self.a
         b, a = b.double(), a.double()

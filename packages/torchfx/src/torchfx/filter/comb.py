@@ -26,12 +26,12 @@ LONGEST_PERIOD = 1_000_000
 
 
 class Comb(Processor):
-    """Take out, or keep, a frequency and all its harmonics, 0 Hz too.
+    """Remove or keep a frequency and all its harmonics, including 0 Hz.
 
         y[n] = b (x[n] -+ x[n-N]) + a y[n-N],   N = fs / cutoff rounded to a whole number of samples
 
     Equals `scipy.signal.iircomb(cutoff, q, "notch", fs)` and `iircomb(cutoff, q, "peak", fs, pass_zero=True)`, which
-    refuse frequencies that do not divide the sample rate; here the nearest that does is taken.
+    reject frequencies that do not divide the sample rate; here the nearest frequency that does is used.
 
     Examples:
         >>> import math, torch
@@ -51,14 +51,14 @@ class Comb(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return what the last N samples still add to the next N: nothing."""
+        """Return the state at rest: zeros for the last N samples."""
         return (torch.zeros(*self.output_shape(shape), self._period(rate), dtype=torch.float64, device=device),)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Filter the next block.
 
-        The N interleaved signals of every N-th sample are independent of each other, and each goes through a filter of
-        first order: as many whole periods as there are in one operator call, the rest by hand.
+        The N interleaved signals, each made of every N-th sample, are independent, and a first-order filter processes
+        each. All complete periods are one operator call; the remaining samples are computed directly.
         """
         (line,) = state
         period, time = line.shape[-1], x.shape[-1]
@@ -86,7 +86,7 @@ class Comb(Processor):
         return torch.cat(parts, dim=-1), (line,)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append a delay line whose input is b1 x - a1 y, where nothing is learned."""
+        """Append a delay line whose input is b1 x - a1 y, if nothing is learned."""
         sos = self._section(rate)
         if sos.requires_grad or state[0].shape[:-1] != program.shape:
             return None
@@ -96,14 +96,14 @@ class Comb(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return what the line holds, or rest for another period."""
+        """Return the content of the line, or the state at rest if the period differs."""
         same = before._period(rate) == self._period(rate) and before.ftype == self.ftype
         period = self._period(rate)
         waiting = period * memory_samples(self._section(rate), rate / period)
         return Handover((Move(0) if same and old[0].shape == new[0].shape else None,), waiting)
 
     def check_parameters(self) -> None:
-        """Raise where the period is too long."""
+        """Raise if the period is too long."""
         if self.fs is not None:
             self._period(self.fs)
 

@@ -1,4 +1,4 @@
-"""Convolution with recorded or given impulse responses: rooms, cabinets, microphones."""
+"""Convolution with impulse responses, for example of rooms, cabinets and microphones."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ CACHED = 8  # files of seconds are megabytes
 
 
 class Convolution(Filter):
-    """Convolves with an impulse response of any length, without latency, whole signals and streams alike.
+    """Convolve with an impulse response of any length, without latency, both whole signals and streams.
 
-    Streams convolve long responses in partitions; later parts of the response have longer ones. With a response of 2 s
+    Streams use partitioned convolution, with longer partitions for later parts of the response. With a response of 2 s
     and blocks of 512 samples, a stream takes three to six times as long as one call.
 
-    One response serves all channels; one for each has the shape (channels, n). Four make true stereo, (2, 2, n):
-    `ir[o, i]` leads from input i to output o. An audio file of four channels has them in the order left to left, right
-    to left, left to right, right to right. The output is as long as the input: append silence to hear the end ring out.
+    A response (n,) applies to all channels; (channels, n) has one response per channel. True stereo has four responses,
+    (2, 2, n): `ir[o, i]` is the response from input i to output o. In an audio file with four channels their order is
+    left to left, right to left, left to right, right to right. The output is as long as the input: append silence to
+    keep the tail.
 
     Args:
         ir: a tensor or array (n,), (channels, n) or (2, 2, n) at the signal's sample rate, or the path of an audio
-            file, which is resampled to it. A tensor that requires a gradient is learned.
-        mix: from 0, the signal alone, to 1, the convolution alone.
+            file, which is resampled to that rate. A tensor that requires a gradient is learned.
+        mix: from 0 (dry signal only) to 1 (convolution only).
 
     Raises:
-        ArgumentError: a shape other than these, mix out of range.
+        ArgumentError: another shape, or mix out of range.
         AudioFileError: the file cannot be read.
 
     Examples:
@@ -60,7 +61,7 @@ class Convolution(Filter):
     mix: Value = number(default=1.0, low=0.0, high=1.0)
 
     def check_parameters(self) -> None:
-        """Raise where the response has another shape than one of the three, or its file cannot be read."""
+        """Raise if the response has another shape than these three, or its file cannot be read."""
         if isinstance(self.ir, str):
             with audio_io.Reader(self.ir):
                 return
@@ -72,29 +73,29 @@ class Convolution(Filter):
         return self.ir  # type: ignore[return-value]
 
     def taps_at(self, rate: float | None) -> Tensor:
-        """Return the impulse response at a sample rate (Hz): float64, of one of the shapes."""
+        """Return the impulse response at a sample rate (Hz): float64, in one of the three shapes."""
         if not isinstance(self.ir, str):
             return self._given().double()
         if rate is None:
             raise SampleRateError(
-                f"the sample rate of what {self.ir} is convolved with is not known: pipe a Wave into it, or call it "
-                f"inside `with torchfx.sample_rate(fs):`"
+                f"the sample rate of the signal is unknown, and {self.ir} must be resampled to it: pipe a Wave into "
+                f"the module, or call it inside `with torchfx.sample_rate(fs):`"
             )
         return _read(self.ir, Path(self.ir).stat().st_mtime_ns, rate)
 
     def lti(self, rate: Any) -> LTI | None:
-        """Return the response as taps, where each output channel has one input channel."""
+        """Return the response as FIR taps, or None for true stereo."""
         response = self.taps_at(rate)
         return None if response.dim() == 3 else LTI(taps=self._mixed(response))
 
     def whole(self, x: Tensor, rate: Any) -> Tensor:
-        """Return true stereo of a whole signal (..., 2, time)."""
+        """Return the true-stereo convolution of a whole signal (..., 2, time)."""
         return _stereo(x, self._mixed(self.taps_at(rate)), None)[0]
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the state of rest: what past input still adds to the coming outputs."""
+        """Return the state at rest; the state holds the contribution of past input to future output."""
         response = self.taps_at(rate)
         if response.dim() < 3:
             return self._streaming(rate).init_state(tuple(shape), dtype, torch.device(device))
@@ -109,7 +110,7 @@ class Convolution(Filter):
         return y, (after,)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append true stereo to a native program."""
+        """Append the true-stereo convolution to a native program."""
         taps = self._mixed(self.taps_at(rate))
         if taps.dim() < 3 or taps.requires_grad or taps.shape[-1] < 2 or program.shape[-1:] != (2,):
             return None
@@ -117,7 +118,9 @@ class Convolution(Filter):
         return target
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return rest: what is owed belongs to the response. The new one is heard when all of it has sounded."""
+        """Return the state at rest, since pending output belongs to the old response. The new response fades in after
+        its length.
+        """
         return Handover((None,) * len(new), self.taps_at(rate).shape[-1] - 1)
 
     def _mixed(self, response: Tensor) -> Tensor:

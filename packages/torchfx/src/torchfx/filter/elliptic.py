@@ -1,4 +1,4 @@
-"""Elliptic (Cauer) filters: the narrowest transition an order allows, at the price of ripple in both bands."""
+"""Elliptic (Cauer) filters: the narrowest transition band for a given order, with ripple in both bands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Elliptic", "HiElliptic", "LoElliptic"]
 class Elliptic(ClassicalFilter):
     """Elliptic filter of any band.
 
-    Its response is that of `scipy.signal.ellip(order, ripple, attenuation, cutoff, btype, fs=fs)`.
+    Equals `scipy.signal.ellip(order, ripple, attenuation, cutoff, btype, fs=fs)`.
 
     Examples:
         >>> Elliptic((300, 3400), order=3, btype="bandpass", fs=48_000).sos.shape
@@ -44,7 +44,7 @@ class Elliptic(ClassicalFilter):
     order_function = "ellipord"
 
     def check_parameters(self) -> None:
-        """Raise where edges or levels don't fit each other."""
+        """Raise if the edges or the levels are inconsistent."""
         super().check_parameters()
         check_levels(self.ripple, self.attenuation)
 

@@ -1,4 +1,4 @@
-"""What all filters share: linear, time-invariant, with coefficients that are designed when needed."""
+"""Base class of all filters: linear and time-invariant, with coefficients that are designed on first use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Filter"]
 
 
 class Filter(Processor):
-    """A linear filter. Its coefficients are float64 whatever the signal's type, and are designed when needed."""
+    """A linear filter. Its coefficients are float64 for any signal type, and are designed on first use."""
 
     def move_coeff(self, device: str | torch.device) -> None:
-        """Put the coefficients on a device. `.to(device)` does the same; neither is needed."""
+        """Put the coefficients on a device, like `.to(device)`. Optional: calls move them where the signal is."""
         self._device = on_device(torch.empty(0), device).device
 
     def compute_coefficients(self) -> None:
-        """Design the coefficients now, where the rate is known; they are designed at the first call otherwise."""
+        """Design the coefficients now, if the rate is known, instead of at the first call."""
         rate = self.fs if ambient_rate() is None else ambient_rate()
         if rate is not None or "fs" not in self.declarations:
             self.lti(self.rate_for(rate))

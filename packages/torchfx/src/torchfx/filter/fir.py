@@ -1,4 +1,4 @@
-"""Finite impulse responses: given taps, or designed by the window method."""
+"""FIR filters: with given taps, or designed by the window method."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ __all__ = ["FIR", "DesignableFIR"]
 
 
 class FiniteResponse(Filter):
-    """A filter that is nothing but its taps, run in float64 arithmetic."""
+    """Base class of FIR filters; the arithmetic is float64."""
 
     @abstractmethod
     def design(self, rate: Any) -> Tensor:
         """Return the taps at a sample rate (Hz): float64, (..., n)."""
 
     def lti(self, rate: Any) -> LTI:
-        """Return the filter as taps."""
+        """Return the filter as FIR taps."""
         return LTI(taps=self.design(rate))
 
     @property
     def a(self) -> Tensor:
-        """The denominator of a filter that has none: float64, (1,), equal to 1."""
+        """The denominator of the transfer function, which is 1: float64, (1,)."""
         return torch.ones(1, dtype=torch.float64, device=self.device or "cpu")
 
 
 class DesignedResponse(FiniteResponse):
-    """A finite response whose taps are designed."""
+    """Base class of FIR filters with designed taps."""
 
     @property
     def b(self) -> Tensor:
@@ -52,10 +52,10 @@ class DesignedResponse(FiniteResponse):
 
 
 class FIR(FiniteResponse):
-    """A finite impulse response with given taps.
+    """An FIR filter with given taps.
 
-    A tensor that requires a gradient is learned, and the very tensor that is given is used. Everything else is kept as
-    float64 and is part of the state dict.
+    A tensor that requires a gradient is learned and is used without a copy. All other taps are stored as a float64
+    buffer in the state dict.
 
     Examples:
         >>> import torch
@@ -71,7 +71,7 @@ class FIR(FiniteResponse):
         return self.b  # type: ignore[return-value]
 
     def design(self, rate: Any) -> Tensor:
-        """Return the taps, which serve any rate."""
+        """Return the taps, which do not depend on the rate."""
         return self.taps.double()
 
     def extra_repr(self) -> str:
@@ -96,9 +96,9 @@ class DesignableFIR(DesignedResponse):
     pass_zero: bool | str = pass_zero(default=True, doc="whether 0 Hz passes (lowpass, bandstop) or not")
 
     def check_parameters(self) -> None:
-        """Raise where the length does not fit the bands, or SciPy does not know the window.
+        """Raise if the length does not suit the bands, or SciPy does not know the window.
 
-        Warn where the two look exchanged: a cutoff in Hz below an even number of taps.
+        Warn if both look exchanged: a cutoff in Hz below an even number of taps.
         """
         highest: Any = self.cutoff[-1] if isinstance(self.cutoff, tuple) else self.cutoff
         self.design(self.fs or 4 * highest)

@@ -1,4 +1,4 @@
-"""Finite impulse responses by specification: pass bands, stop bands, and what lies between."""
+"""FIR filters designed from a specification of pass bands, stop bands and transitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FrequencySampledFIR", "Kaiser", "LeastSquaresFIR", "MinimumPhaseFIR"
 
 
 class MinimumPhaseFIR(DesignableFIR):
-    """The filter of least delay with the magnitude of a `DesignableFIR`: its energy comes first.
+    """Minimum-phase filter with the magnitude response of a `DesignableFIR`: the least delay for that magnitude.
 
     Equals `scipy.signal.minimum_phase(np.convolve(b, b))` for b from `scipy.signal.firwin`.
 
@@ -32,9 +32,10 @@ class MinimumPhaseFIR(DesignableFIR):
 
 
 class Kaiser(DesignedResponse):
-    """A linear-phase FIR filter by specification, as short as a Kaiser window allows; its delay is (n - 1) / 2 samples.
+    """The shortest linear-phase Kaiser-window FIR filter that meets a specification; its delay is (n - 1) / 2 samples.
 
-    Equals `scipy.signal.firwin` with the number of taps, made odd, and the window of `scipy.signal.kaiserord`.
+    Equals `scipy.signal.firwin` with the window and the number of taps (rounded up to odd) from
+    `scipy.signal.kaiserord`.
 
     Examples:
         >>> Kaiser(1000, transition=200, attenuation_db=80, fs=44_100).b.shape
@@ -53,7 +54,7 @@ class Kaiser(DesignedResponse):
     pass_zero: bool | str = pass_zero(default=True, doc="whether 0 Hz passes (lowpass, bandstop) or not")
 
     def check_parameters(self) -> None:
-        """Raise where cutoffs and type of band don't fit each other, or the filter would be too long."""
+        """Raise if the cutoffs do not match the band type, or the filter would be too long."""
         self.design(self.fs or 4 * _highest(self.cutoff))
 
     def design(self, rate: Any) -> Tensor:
@@ -62,10 +63,10 @@ class Kaiser(DesignedResponse):
 
 
 class FrequencySampledFIR(DesignedResponse):
-    """A linear-phase FIR filter whose gain follows straight lines between given points.
+    """A linear-phase FIR filter whose gain is interpolated linearly between given points.
 
-    Equals `scipy.signal.firwin2(num_taps, [0, *frequencies, fs / 2], gains, window=window, fs=fs)`, and takes that
-    list, too.
+    Equals `scipy.signal.firwin2(num_taps, [0, *frequencies, fs / 2], gains, window=window, fs=fs)`. `frequencies` may
+    include 0 and fs / 2, as in SciPy.
 
     Examples:
         >>> FrequencySampledFIR([1000, 4000], gains=[1, 1, 0.25, 0], num_taps=64, fs=44_100).b.shape
@@ -84,7 +85,7 @@ class FrequencySampledFIR(DesignedResponse):
     window: Window = window(default="hamming")
 
     def check_parameters(self) -> None:
-        """Raise where gains, frequencies and length don't fit each other."""
+        """Raise if gains, frequencies and length are inconsistent."""
         self.design(self.fs or _likely_rate(self.frequencies))
 
     def design(self, rate: Any) -> Tensor:
@@ -93,7 +94,7 @@ class FrequencySampledFIR(DesignedResponse):
 
 
 class Bands(DesignedResponse):
-    """Bands of constant gain with transitions between them; subclasses say which error is least."""
+    """Base class: bands of constant gain with transitions between them. Subclasses minimize different errors."""
 
     edges: Sequence[float] = frequencies(
         ends=True, doc="where each transition begins and ends; or where each band does, as SciPy takes it", drawn=4
@@ -107,15 +108,15 @@ class Bands(DesignedResponse):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where edges, gains, weights and length don't fit each other."""
+        """Raise if edges, gains, weights and length are inconsistent."""
         self.design(self.fs or _likely_rate(self.edges))
 
 
 class LeastSquaresFIR(Bands):
     """The linear-phase FIR filter with the least squared error; its delay is (num_taps - 1) / 2 samples.
 
-    Equals `scipy.signal.firls(num_taps, [0, *edges, fs / 2], ..., weight=weights, fs=fs)`. Edges may be SciPy's, both
-    of each band, with one gain for each band or for each edge.
+    Equals `scipy.signal.firls(num_taps, [0, *edges, fs / 2], ..., weight=weights, fs=fs)`. As in SciPy, `edges` may
+    list both edges of each band, with one gain for each band or for each edge.
 
     Examples:
         >>> LeastSquaresFIR([3000, 4000], gains=[1, 0], fs=16_000).b.shape  # low-pass
@@ -128,10 +129,10 @@ class LeastSquaresFIR(Bands):
 
 
 class Remez(Bands):
-    """The linear-phase FIR filter with the least largest error (Parks-McClellan): its ripple is even.
+    """The linear-phase FIR filter with the smallest maximum error (Parks-McClellan): an equiripple filter.
 
-    Equals `scipy.signal.remez(num_taps, [0, *edges, fs / 2], gains, weight=weights, fs=fs)`. Edges may be SciPy's, both
-    of each band.
+    Equals `scipy.signal.remez(num_taps, [0, *edges, fs / 2], gains, weight=weights, fs=fs)`. As in SciPy, `edges` may
+    list both edges of each band.
 
     Examples:
         >>> Remez([3000, 4000], gains=[1, 0], weights=[1, 10], fs=16_000).b.shape

@@ -1,4 +1,4 @@
-"""Filters of first order: smoothing, DC blocking, and the emphasis of speech."""
+"""First-order filters: smoothing, DC blocking, pre-emphasis and de-emphasis of speech."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ __all__ = ["DCBlocker", "Deemphasis", "OnePole", "Preemphasis"]
 
 
 class OnePole(RecursiveFilter):
-    """Smooth as the analogue RC filter does: y[n] = (1 - p) x[n] + p y[n-1] with p = exp(-2 pi cutoff / fs).
+    """One-pole smoothing, like an RC filter: y[n] = (1 - p) x[n] + p y[n-1] with p = exp(-2 pi cutoff / fs).
 
-    The step response is the analogue one at every sample, with the time constant 1 / (2 pi cutoff). The gain at the
-    cutoff is -3 dB as long as that lies far below fs/2; `LoButterworth(cutoff, order=1)` has it anywhere.
+    The step response equals that of the analogue filter at every sample, with the time constant 1 / (2 pi cutoff). The
+    gain at the cutoff is -3 dB if the cutoff lies far below fs/2; `LoButterworth(cutoff, order=1)` has -3 dB at any
+    cutoff.
 
     Examples:
         >>> import math, torch
@@ -38,7 +39,7 @@ class OnePole(RecursiveFilter):
 
 
 class DCBlocker(RecursiveFilter):
-    """Take out 0 Hz, and leave what can be heard: a high-pass of first order.
+    """Remove the DC offset: a first-order high-pass below the audible range.
 
     Examples:
         >>> import torch
@@ -56,7 +57,7 @@ class DCBlocker(RecursiveFilter):
 
 
 class Preemphasis(FiniteResponse):
-    """Raise high frequencies, as is done before speech is analysed: y[n] = x[n] - coeff x[n-1].
+    """Boost high frequencies, as usual before speech analysis: y[n] = x[n] - coeff x[n-1].
 
     Examples:
         >>> import torch
@@ -67,7 +68,7 @@ class Preemphasis(FiniteResponse):
     coeff: Value = number(default=0.97, low=0.0, high=1.0)
 
     def design(self, rate: Any) -> Tensor:
-        """Return the taps, which serve any rate."""
+        """Return the taps, which do not depend on the rate."""
         if not isinstance(self.coeff, Tensor):
             return torch.tensor([1.0, -self.coeff], dtype=torch.float64, device="cpu")
         coeff = self.coeff.double()
@@ -91,6 +92,6 @@ class Deemphasis(RecursiveFilter):
     coeff: Value = number(default=0.97, low=0.0, high=1.0, open_high=True)
 
     def design(self, rate: Any) -> Tensor:
-        """Return the section, which serves any rate."""
+        """Return the section, which does not depend on the rate."""
         coeff = self.coeff.double() if isinstance(self.coeff, Tensor) else self.coeff
         return section((1.0, 0.0, 0.0, 1.0, -coeff, 0.0))

@@ -1,4 +1,4 @@
-"""A delay by any number of samples."""
+"""A delay by a fractional number of samples."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ BETA = 10.0
 
 
 class FractionalDelay(DesignedResponse):
-    """Delays by a number of samples that need not be whole, by a windowed sinc of 32 taps.
+    """Delay by a possibly fractional number of samples, with a windowed sinc of 32 taps.
 
-    Right within 1e-4 up to three quarters of half the sample rate. A tensor gives each example its own delay, and an
-    `nn.Parameter` is learned: `max_delay` says how far such a delay may go.
+    The error is below 1e-4 up to three quarters of the Nyquist frequency. A tensor gives each example its own delay,
+    and an `nn.Parameter` is learned; `max_delay` is the upper limit of such delays.
 
     Examples:
         >>> import math, torch
@@ -50,7 +50,7 @@ class FractionalDelay(DesignedResponse):
     )
 
     def check_parameters(self) -> None:
-        """Raise where a tensor's delays reach beyond `max_delay`."""
+        """Raise if a delay in a tensor exceeds `max_delay`."""
         from torchfx.tensors import is_readable
 
         if isinstance(self.delay, Tensor) and is_readable(self.delay):
@@ -59,12 +59,12 @@ class FractionalDelay(DesignedResponse):
                 raise ArgumentError(f"delay must lie in [15, max_delay] = [15, {self.max_delay}], got {beyond[0]:g}")
 
     def lti(self, rate: Any) -> LTI:
-        """Return whole samples as a delay, the rest as taps; for tensors, all as taps."""
+        """Return the whole samples as a delay and the fraction as taps; for tensors, return only taps."""
         first = 0 if isinstance(self.delay, Tensor) else math.floor(self.delay) - REACH + 1
         return LTI(taps=self._taps(first), delay=first)
 
     def design(self, rate: Any) -> Tensor:
-        """Return the taps, which serve any rate."""
+        """Return the taps, which do not depend on the rate."""
         return self._taps(0)
 
     def _taps(self, first: int) -> Tensor:

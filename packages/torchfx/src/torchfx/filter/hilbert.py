@@ -15,10 +15,11 @@ __all__ = ["Hilbert"]
 
 
 class Hilbert(DesignedResponse):
-    """Shifts all frequencies by -90 degrees: with the signal, delayed as much, it makes the analytic signal.
+    """Shift all frequencies by -90 degrees. The input, delayed by the same time, and the output form the analytic
+    signal.
 
-    A windowed ideal response; its delay is (num_taps - 1) / 2 samples. With an odd number of taps every other one is 0,
-    and the gain falls towards 0 Hz and fs/2; with an even number, towards 0 Hz only.
+    The taps are the windowed ideal response; the delay is (num_taps - 1) / 2 samples. With an odd number of taps every
+    other tap is 0, and the gain falls towards 0 Hz and fs/2; with an even number it falls towards 0 Hz only.
 
     Examples:
         >>> import math, torch
@@ -32,9 +33,9 @@ class Hilbert(DesignedResponse):
     window: Window = window(default="hamming")
 
     def check_parameters(self) -> None:
-        """Raise where SciPy does not know the window."""
+        """Raise if SciPy does not know the window."""
         self.design(None)
 
     def design(self, rate: Any) -> Tensor:
-        """Return the taps, which serve any rate."""
+        """Return the taps, which do not depend on the rate."""
         return hilbert_taps(self.num_taps, self.window)

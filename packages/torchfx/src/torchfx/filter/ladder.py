@@ -28,16 +28,16 @@ PERIODS = 3.0
 
 
 class Ladder(Processor):
-    """Ladder filter with resonance and saturation, after R. Moog's.
+    """Moog ladder filter with resonance and saturation.
 
-    Four one-pole low-passes in a row, whose output is fed back to the input, where a tanh limits what comes in. The
-    loop is solved within each sample (trapezoidal integrators, no delay in the feedback), so cutoff and resonance are
-    those of the circuit. As in the circuit, the gain of low-passes at 0 Hz falls to 1 / (1 + 4 resonance). Without
-    drive the filter is linear, and chains fuse it.
+    Four one-pole low-passes in series; the output is fed back to the input, which a tanh saturates. The loop is solved
+    for each sample (trapezoidal integrators, no delay in the feedback), so cutoff and resonance match the circuit. As
+    in the circuit, resonance reduces the gain of the low-pass modes at 0 Hz to 1 / (1 + 4 resonance). With a drive of 0
+    the filter is linear, and chains fuse it.
 
-    `mode` says what is heard: low-passes and high-passes of 12 or 24 dB per octave; the band-passes rise with 6 and 12
-    dB per octave to the cutoff, and both fall with 12 dB per octave from there. They are sums of the four stages and of
-    what drives them, and "LPF24" is the last stage.
+    `mode` selects the output: low-pass or high-pass with 12 or 24 dB per octave, or a band-pass that rises with 6 or 12
+    dB per octave up to the cutoff and falls with 12 dB per octave above it. Each mode is a weighted sum of the four
+    stages and their input; "LPF24" is the last stage.
 
     Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (the saturator after the feedback, and modes).
 
@@ -57,16 +57,16 @@ class Ladder(Processor):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where the linear ladder would not be stable."""
+        """Raise if the linear ladder would be unstable."""
         numbers = not isinstance(self.drive, Tensor) and not isinstance(self.resonance, Tensor)
         if numbers and self.drive == 0 and self.resonance >= 1:
             raise ArgumentError(f"resonance must stay below 1 where drive is 0, got {self.resonance:g}")
 
     def lti(self, rate: Any) -> LTI | None:
-        """Return the filter as two sections where it is linear.
+        """Return the filter as two sections if it is linear.
 
-        The loop 1 / ((s + 1)^4 + 4 resonance) has its poles at -1 + (4 resonance)^(1/4) e^(j pi (2m + 1) / 4). With a
-        learned resonance, whose fourth root has no derivative at 0, `step` runs.
+        The loop 1 / ((s + 1)^4 + 4 resonance) has its poles at -1 + (4 resonance)^(1/4) e^(j pi (2m + 1) / 4). A
+        learned resonance uses `step`, because the fourth root has no derivative at 0.
         """
         if isinstance(self.drive, Tensor) or self.drive != 0 or isinstance(self.resonance, Tensor):
             return None
@@ -88,8 +88,8 @@ class Ladder(Processor):
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process a block.
 
-        What drives the stages follows from the last one's output. It drives them once more, from the same state, to
-        give the mode's sum.
+        The input of the stages follows from the last stage's output. The stages then run again from the same state to
+        compute the mode's sum.
         """
         system, feedback, drive = self._settings(rate, x.device)
         if self.mode == FED_BACK:
@@ -102,14 +102,14 @@ class Ladder(Processor):
         return y.to(x.dtype), (after,)
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return the integrators as they are where the cutoff moves by little, else rest."""
+        """Return the integrators unchanged if the cutoff moves by little, else the state at rest."""
         was, own = (torch.as_tensor(each.cutoff, dtype=torch.float64).detach() for each in (before, self))
         if bool(((own / was).log().abs() <= NEAR_CORNER).all()):
             return kept(old, new, rate)
         return Handover((None,), samples(min(LONGEST_WAIT_S, PERIODS / float(own.min())), rate), rises=True)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the filter, where nothing in it is learned."""
+        """Append the filter, if nothing in it is learned."""
         settings = self._settings(rate, torch.device("cpu"))
         if any(each.requires_grad for each in settings) or state[0].shape[:-1] != program.shape:
             return None

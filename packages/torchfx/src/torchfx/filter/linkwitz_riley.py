@@ -1,4 +1,4 @@
-"""Linkwitz-Riley filters and crossovers: bands that add up to a flat whole."""
+"""Linkwitz-Riley filters and crossovers: bands whose sum has a flat magnitude."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Crossover", "HiLinkwitzRiley", "LinkwitzRiley", "LoLinkwitzRiley"]
 
 
 class LinkwitzRiley(RecursiveFilter):
-    """Linkwitz-Riley filter: a Butterworth filter of half the order, twice; -6 dB at the cutoff.
+    """Linkwitz-Riley filter: two equal Butterworth filters of half the order in series; -6 dB at the cutoff.
 
-    Low-pass and high-pass of orders 4, 8, ... add up to an all-pass; of orders 2, 6, ... the low-pass less the
-    high-pass does. `Crossover` gives all bands at once.
+    For orders 4, 8, ... the sum of low-pass and high-pass is an all-pass; for orders 2, 6, ... their difference is.
+    `Crossover` returns all bands at once.
 
     Examples:
         >>> import torch
@@ -36,7 +36,7 @@ class LinkwitzRiley(RecursiveFilter):
     btype: Literal["lowpass", "highpass"] = choice(SIDES, default="lowpass", doc="which frequencies pass")
 
     def check_parameters(self) -> None:
-        """Raise for an odd order."""
+        """Raise if the order is odd."""
         check_even(self.order)
 
     def design(self, rate: Any) -> Tensor:
@@ -67,10 +67,10 @@ class LoLinkwitzRiley(LinkwitzRiley):
 
 
 class Crossover(Bank):
-    """Crossover: (..., time) becomes (..., bands, time), bands that add up to an all-pass, flat in magnitude.
+    """Split a signal into bands, (..., time) to (..., bands, time). Their sum is an all-pass, flat in magnitude.
 
-    Each cutoff splits by Linkwitz-Riley filters, and the bands below it pass through the all-pass that the two halves
-    add up to. In orders 2, 6, ... the high-pass halves are inverted.
+    Linkwitz-Riley filters split the signal at each cutoff. The bands below a cutoff also pass through the all-pass that
+    equals the sum of the two halves. For orders 2, 6, ... the high-pass halves are inverted.
 
     Examples:
         >>> import torch
@@ -87,11 +87,11 @@ class Crossover(Bank):
 
     @property
     def bands(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
         return len(self.cutoffs) + 1 if isinstance(self.cutoffs, tuple) else 2
 
     def check_parameters(self) -> None:
-        """Raise for an odd order."""
+        """Raise if the order is odd."""
         check_even(self.order)
 
     def design(self, rate: Any) -> Tensor:

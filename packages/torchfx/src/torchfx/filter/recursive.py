@@ -1,4 +1,4 @@
-"""Recursive filters: whoever designs second-order sections is one."""
+"""Base class of IIR filters; a subclass implements `design`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["RecursiveFilter", "transfer_function"]
 
 
 class RecursiveFilter(Filter):
-    """A recursive (infinite impulse response) filter, run as a cascade of second-order sections in float64.
+    """A recursive (IIR) filter, computed as a cascade of second-order sections in float64.
 
-    A subclass declares its parameters and writes `design`. For coefficients of your own there are `SOS` and `IIR`.
+    A subclass declares its parameters and implements `design`. `SOS` and `IIR` take given coefficients.
     """
 
     @abstractmethod
@@ -36,17 +36,17 @@ class RecursiveFilter(Filter):
 
     @property
     def b(self) -> Tensor:
-        """Numerator of the whole transfer function, float64, (..., order + 1): to read; filtering runs the sections."""
+        """Numerator of the whole transfer function, float64, (..., order + 1). Read-only: filtering uses `sos`."""
         return transfer_function(self.sos)[0]
 
     @property
     def a(self) -> Tensor:
-        """Denominator of the whole transfer function, likewise."""
+        """Denominator of the whole transfer function, float64, (..., order + 1). Read-only."""
         return transfer_function(self.sos)[1]
 
 
 def transfer_function(sos: Tensor) -> tuple[Tensor, Tensor]:
-    """Return numerator and denominator, (..., order + 1) each, of sections (..., sections, 6)."""
+    """Return the numerator and denominator, (..., order + 1) each, of sections (..., sections, 6)."""
     b, a = sos.new_ones(1), sos.new_ones(1)
     for row in sos.unbind(-2):
         b, a = convolve(b, row[..., :3]), convolve(a, row[..., 3:])

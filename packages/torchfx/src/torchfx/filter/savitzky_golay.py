@@ -1,4 +1,4 @@
-"""Smoothing by polynomials."""
+"""Savitzky-Golay smoothing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["SavitzkyGolay"]
 
 
 class SavitzkyGolay(DesignedResponse):
-    """Fits a polynomial to the last samples and returns its value, or a derivative, in their middle.
+    """Fit a polynomial to the last samples and return its value, or a derivative, at the middle of these samples.
 
-    Keeps peaks that a moving average would flatten. Its delay is (window_length - 1) / 2 samples. Equals
+    The filter keeps peaks that a moving average would flatten. Its delay is (window_length - 1) / 2 samples. It equals
     `scipy.signal.savgol_coeffs(window_length, polyorder, deriv)` (A. Savitzky, M. J. E. Golay, Smoothing and
     differentiation of data by simplified least squares procedures, 1964).
 
@@ -32,9 +32,9 @@ class SavitzkyGolay(DesignedResponse):
     deriv: int = count(default=0, doc="which derivative, per sample", low=0, draws=(0, 2))
 
     def check_parameters(self) -> None:
-        """Raise where the degree does not fit the length."""
+        """Raise if the degree is too high for the length."""
         self.design(None)
 
     def design(self, rate: Any) -> Tensor:
-        """Return the taps, which serve any rate."""
+        """Return the taps, which do not depend on the rate."""
         return savitzky_golay_taps(self.window_length, self.polyorder, self.deriv)

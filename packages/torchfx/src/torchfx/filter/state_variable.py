@@ -1,4 +1,4 @@
-"""The state-variable filter, whose parameters may change at every sample."""
+"""State-variable filter; its parameters may change at every sample."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ GAINED = ("peaking", "lowshelf", "highshelf")
 
 
 class StateVariable(RecursiveFilter):
-    """State-variable filter of second order with trapezoidal integrators, made to be modulated.
+    """Second-order state-variable filter with trapezoidal integrators, suited to modulation.
 
-    As long as its parameters stand still it is the cookbook's filter of the same name, and chains fuse it like any
-    other. `modulated` runs it with parameters that change along the signal.
+    With constant parameters it equals the Audio EQ Cookbook's filter of the same mode, and chains fuse it. `modulated`
+    runs it with parameters that vary over time.
 
     Source: A. Simper, Solving the continuous SVF equations using trapezoidal integration and equivalent currents, 2013.
 
@@ -50,7 +50,7 @@ class StateVariable(RecursiveFilter):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where a gain is given to a filter that has none."""
+        """Raise if a gain is given for a mode without a gain."""
         if self.mode not in GAINED and (isinstance(self.gain_db, Tensor) or self.gain_db != 0):
             raise self._gainless(self.declarations["gain_db"].show(self.gain_db))
 
@@ -69,22 +69,22 @@ class StateVariable(RecursiveFilter):
         gain_db: Value | None = None,
         state: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Run the filter with parameters that change along the signal.
+        """Run the filter with parameters that vary over time.
 
         Args:
             x: float32 or float64, (..., time).
-            cutoff, q, gain_db: numbers, or tensors whose last dimension is time, (..., time), in the units and ranges
-                of the filter's own; leading dimensions broadcast with the signal's. A last dimension that divides
-                `time` holds one value for each block, one of 1 a single value for each example. What is not given
-                stays what it is.
-            state: float64, (..., 2), of the two integrators, from the call for the block before; None starts from rest.
+            cutoff, q, gain_db: numbers, or tensors (..., time), in the units and ranges of the filter's parameters;
+                leading dimensions broadcast with the signal's. If the last dimension divides `time`, it holds one value
+                per block; if it is 1, one value per example. Omitted parameters keep their value.
+            state: float64, (..., 2), of the two integrators, returned by the call for the previous block; None starts
+                from rest.
 
         Returns:
-            The output like x, and the state for the next block.
+            The output, shaped like x, and the state for the next block.
 
         Raises:
-            ArgumentError: a parameter out of its range, a number of values that does not divide the signal, or a gain
-                where the mode has none.
+            ArgumentError: a parameter out of range, a number of values that does not divide the number of samples, or a
+                gain in a mode without a gain.
 
         Examples:
             >>> import torch

@@ -1,4 +1,4 @@
-"""Frequency weightings for sound level and loudness, and the equalisation of records."""
+"""Frequency weightings for sound level and loudness, and RIAA equalisation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["RIAA", "Weighting"]
 
 
 class Weighting(RecursiveFilter):
-    """Weight frequencies as the ear does, before a level is taken.
+    """Frequency weighting A, B, C or K for level measurements.
 
-    A and C are those of IEC 61672-1:2013, B that of IEC 651 (historical), 0 dB at 1 kHz each; K is that of
-    ITU-R BS.1770-5. The curves follow the analogue ones up to 20 kHz within 0.4 dB at 44.1 and 48 kHz and within
-    0.02 dB from 96 kHz on; at 8 to 32 kHz up to 0.8 fs/2 within 0.4 dB. All this is well inside class 1. K equals the
-    standard's coefficients at 48 kHz and is moved to other rates by the bilinear transform, whose error is below 0.1 dB
+    A and C follow IEC 61672-1:2013 and B the historical IEC 651, each with 0 dB at 1 kHz; K follows ITU-R BS.1770-5.
+    The responses match the analogue curves up to 20 kHz within 0.4 dB at 44.1 and 48 kHz, and within 0.02 dB from 96
+    kHz on; at rates of 8 to 32 kHz within 0.4 dB up to 0.8 fs/2. These errors are well inside class 1. K equals the
+    standard's coefficients at 48 kHz; for other rates the bilinear transform converts them, with an error below 0.1 dB
     up to 10 kHz at 44.1 kHz.
 
     Examples:
@@ -39,9 +39,11 @@ class Weighting(RecursiveFilter):
 
 
 class RIAA(RecursiveFilter):
-    """Equalise records: the playback curve of IEC 60098 (3180, 318 and 75 us), 0 dB at 1 kHz, or its inverse.
+    """RIAA equalisation of vinyl records: the playback curve of IEC 60098 (3180, 318 and 75 us), 0 dB at 1 kHz, or its
+    inverse.
 
-    The curve follows the analogue one within 0.35 dB up to 20 kHz at 44.1 and 48 kHz, within 0.02 dB from 96 kHz on.
+    The response matches the analogue curve within 0.35 dB up to 20 kHz at 44.1 and 48 kHz, and within 0.02 dB from 96
+    kHz on.
 
     Examples:
         >>> import torch

@@ -251,7 +251,7 @@ def _fed_back(x: Tensor, weights: Tensor, back: Tensor, feedback: float, reach: 
     time, offsets = x.shape[-1], torch.arange(weights.shape[-1], device=x.device)
     ends = [time]
     if feedback:
-        # A step may reach as far as all that it reads was known before: v[n] needs x[n] and v[n - 1] where back is 0.
+        # A step may only read values that are already known: v[n] needs x[n] and v[n - 1] if back is 0.
         nearest, ends, start = (back.amin(0) + 1).tolist() if len(back) else [1] * time, [], 0
         while start < time:
             end = start + 1

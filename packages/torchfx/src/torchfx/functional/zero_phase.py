@@ -118,7 +118,7 @@ def lfilter_zi(b: Coefficients, a: Coefficients) -> Tensor:
         float64, (..., max(len(a), len(b)) - 1), on the coefficients' device.
 
     Raises:
-        ArgumentError: a pole at 0 Hz (the coefficients of `a` sum to zero), for which there is none.
+        ArgumentError: a pole at 0 Hz (the coefficients of `a` sum to zero), which has no initial state.
 
     Examples:
         >>> lfilter_zi([0.25], [1.0, -0.75])

@@ -1,7 +1,7 @@
-"""Losses between an estimate and a target: of their spectra, their samples, and how loud they are.
+"""Losses between an estimate and a target: spectral, waveform and loudness losses.
 
-All are `nn.Module`s called with (estimate, target), shape (..., time), and give a scalar. `prefilter` is any processor
-that both signals go through first, such as `torchfx.filter.Weighting("A")`.
+All are `nn.Module`s, called with (estimate, target) of shape (..., time), and return a scalar. `prefilter` is a
+processor that is applied to both signals first, for example `torchfx.filter.Weighting("A")`.
 """
 
 from torchfx.losses.loudness import LoudnessLoss

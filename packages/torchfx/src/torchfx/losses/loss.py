@@ -1,4 +1,4 @@
-"""What all losses have in common: the checks of both signals, and the filter before them."""
+"""Base class of all losses: checks both signals and filters them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Loss", "positive"]
 
 
 class Loss(nn.Module):
-    """A scalar that says how far an estimate is from a target.
+    """Base class of losses: a scalar distance between an estimate and a target.
 
     Args:
-        prefilter: a processor, or any module, that both signals go through first.
+        prefilter: a processor, or any module, that is applied to both signals first.
     """
 
     def __init__(self, prefilter: nn.Module | None = None) -> None:
@@ -34,22 +34,24 @@ class Loss(nn.Module):
             target: the same shape and type.
 
         Raises:
-            ArgumentError: shapes that differ.
-            ArgumentTypeError: types that differ, or are neither float32 nor float64.
+            ArgumentError: the shapes differ.
+            ArgumentTypeError: the types differ, or are neither float32 nor float64.
         """
         estimate, target = check_signal(estimate), check_signal(target)
         if estimate.shape != target.shape:
             shapes = f"{tuple(estimate.shape)} and {tuple(target.shape)}"
-            raise ArgumentError(f"estimate and target must have one shape, got {shapes}")
+            raise ArgumentError(f"estimate and target must have the same shape, got {shapes}")
         if estimate.dtype != target.dtype:
-            raise ArgumentTypeError(f"estimate and target must have one type, got {estimate.dtype} and {target.dtype}")
+            raise ArgumentTypeError(
+                f"estimate and target must have the same type, got {estimate.dtype} and {target.dtype}"
+            )
         if self.prefilter is not None:
             estimate, target = self.prefilter(estimate), self.prefilter(target)
         return self.distance(estimate, target)
 
     @abstractmethod
     def distance(self, estimate: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of signals that have been checked and filtered."""
+        """Return the loss of checked and filtered signals."""
 
 
 def positive(name: str, value: float) -> float:

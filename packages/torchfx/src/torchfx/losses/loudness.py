@@ -1,4 +1,4 @@
-"""Losses of loudness."""
+"""Loudness loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LoudnessLoss"]
 
 
 class LoudnessLoss(Loss):
-    """The mean distance of both integrated loudnesses (ITU-R BS.1770), LU.
+    """The mean absolute difference between the integrated loudnesses (ITU-R BS.1770), in LU.
 
     Args:
         fs: sample rate, Hz.

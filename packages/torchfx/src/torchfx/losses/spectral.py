@@ -1,4 +1,4 @@
-"""Losses of the magnitudes of spectra, by the native pass of `torchfx.spectral`."""
+"""Losses on magnitude spectra, computed by the native code of `torchfx.spectral`."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ Parts = Sequence[tuple[Tensor, Tensor]]
 
 
 class STFTLoss(Loss):
-    """The distance of two signals' magnitude spectra: relative, of logarithms, and plain.
+    """Distance between the magnitude spectra of two signals: spectral convergence, log and linear terms.
 
-    With magnitudes X of the estimate and Y of the target it is
+    With magnitudes X of the estimate and Y of the target, the loss is
 
         w_convergence ||Y - X|| / ||Y||  +  w_log mean |log X - log Y|  +  w_linear mean |X - Y|
 
-    the norm being the root of the sum of all squares. Source: R. Yamamoto, E. Song, J.-M. Kim, Parallel WaveGAN, ICASSP
+    where the norm is the root of the sum of squares. Source: R. Yamamoto, E. Song, J.-M. Kim, Parallel WaveGAN, ICASSP
     2020; S. Ö. Arık et al., Fast Spectrogram Inversion Using Multi-Head Convolutional Neural Networks, 2018.
 
     Args:
-        n_fft: samples that are transformed.
-        hop_length: samples from one window to the next.
+        n_fft: samples of each transform.
+        hop_length: samples between windows.
         win_length: samples of the window; None: n_fft.
         window: a name that `scipy.signal.get_window` knows.
         w_convergence, w_log, w_linear: weights, >= 0; a term of weight 0 is not computed.
         distance: "L1" (absolute differences) or "L2" (their squares).
-        prefilter: what both signals go through first.
-        eps: smaller powers are taken for this.
+        prefilter: a processor that is applied to both signals first.
+        eps: lower bound of the powers.
 
     Raises:
-        ArgumentError: an argument out of range, no weight at all.
+        ArgumentError: an argument is out of range, or all weights are 0.
 
     Examples:
         >>> import torch
@@ -83,7 +83,7 @@ class STFTLoss(Loss):
         self.spectrum = self.measure(n_fft, hop_length, win_length, window)
 
     def measure(self, n_fft: int, hop_length: int, win_length: int | None, window: Any) -> nn.Module:
-        """Return what gives the magnitudes of a signal."""
+        """Return the function that computes the magnitudes of a signal."""
         return Spectrogram(n_fft, win_length, hop_length, window=window, power=1.0)
 
     def distance(self, estimate: Tensor, target: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class STFTLoss(Loss):
         return self._sums(_parts(self.spectrum(estimate), self.spectrum(target)))[0]
 
     def composed(self, estimate: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted sum by operators that are differentiated one by one, any number of times."""
+        """Return the weighted sum, computed by separate operators that can be differentiated any number of times."""
         least = self.eps**0.5
         x, y = (self.spectrum(each).clamp(min=least) for each in (estimate, target))
         found: Tensor = x.new_zeros(())
@@ -116,7 +116,7 @@ class STFTLoss(Loss):
     def with_gradient(self, estimate: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """Return the weighted sum, and its gradient with respect to the estimate.
 
-        Two spectra are in memory; all else is computed part by part, in the processor's caches.
+        Only two spectra are in memory; the rest is computed in chunks that fit into the CPU caches.
         """
         leaf = estimate.detach().requires_grad_()
         with torch.enable_grad():
@@ -194,14 +194,15 @@ class _WithGradient(torch.autograd.Function):
 
 
 class MelSTFTLoss(STFTLoss):
-    """As `STFTLoss`, of bands evenly spaced in mel.
+    """`STFTLoss` on mel bands.
 
     Args:
         fs: sample rate, Hz.
-        n_fft, hop_length, win_length, window, w_convergence, w_log, w_linear, distance, prefilter, eps: of `STFTLoss`.
-        n_mels: bands.
-        f_min, f_max: the lowest and the highest corner, Hz; None: fs / 2.
-        norm, mel_scale: of `torchfx.spectral.MelSpectrogram`; librosa's by default.
+        n_fft, hop_length, win_length, window, w_convergence, w_log, w_linear, distance, prefilter, eps: as in
+            `STFTLoss`.
+        n_mels: number of bands.
+        f_min, f_max: lower edge of the lowest band and upper edge of the highest, Hz; None: fs / 2.
+        norm, mel_scale: as in `torchfx.spectral.MelSpectrogram`; the defaults are librosa's.
 
     Examples:
         >>> import torch
@@ -238,7 +239,7 @@ class MelSTFTLoss(STFTLoss):
         )
 
     def measure(self, n_fft: int, hop_length: int, win_length: int | None, window: Any) -> nn.Module:
-        """Return what gives the bands of a signal."""
+        """Return the function that computes the bands of a signal."""
         return MelSpectrogram(n_fft, win_length, hop_length, window=window, power=1.0, **self._mel)
 
 
@@ -246,11 +247,11 @@ class MultiResolutionSTFTLoss(Loss):
     """The mean of `STFTLoss` at several resolutions.
 
     Args:
-        n_ffts, hop_lengths, win_lengths: of each resolution.
+        n_ffts, hop_lengths, win_lengths: one value per resolution.
         options: further arguments of each `STFTLoss`.
 
     Raises:
-        ArgumentError: lists of different lengths.
+        ArgumentError: the lists have different lengths.
 
     Examples:
         >>> import torch
@@ -266,11 +267,11 @@ class MultiResolutionSTFTLoss(Loss):
         win_lengths: Sequence[int] = (600, 1200, 240),
         **options: Any,
     ) -> None:
-        """Make a loss for each resolution."""
+        """Create a loss for each resolution."""
         super().__init__(options.pop("prefilter", None))
         if not len(n_ffts) == len(hop_lengths) == len(win_lengths) > 0:
             counts = f"{len(n_ffts)}, {len(hop_lengths)}, {len(win_lengths)}"
-            raise ArgumentError(f"n_ffts, hop_lengths and win_lengths must hold as many numbers, got {counts}")
+            raise ArgumentError(f"n_ffts, hop_lengths and win_lengths must have equal lengths, got {counts}")
         resolutions = zip(n_ffts, hop_lengths, win_lengths, strict=True)
         self.losses = nn.ModuleList(STFTLoss(*resolution, **options) for resolution in resolutions)
 
@@ -280,17 +281,17 @@ class MultiResolutionSTFTLoss(Loss):
 
 
 class SumAndDifferenceLoss(Loss):
-    """A loss of the sum and of the difference of both channels, and their weighted mean: stereo, or its mirror image.
+    """Stereo loss that ignores swapped channels: the weighted mean of a loss on their sum and on their difference.
 
     Source: C. J. Steinmetz et al., Automatic Multitrack Mixing with a Differentiable Mixing Console of Neural Audio
     Effects, ICASSP 2021.
 
     Args:
-        loss: of sum and difference; None: `MultiResolutionSTFTLoss`.
+        loss: the loss for sum and difference; None: `MultiResolutionSTFTLoss`.
         w_sum, w_difference: weights, >= 0.
 
     Raises:
-        ArgumentError: other than two channels.
+        ArgumentError: the signals do not have two channels.
 
     Examples:
         >>> import torch

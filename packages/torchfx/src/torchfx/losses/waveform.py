@@ -1,4 +1,4 @@
-"""Losses of samples."""
+"""Losses on waveforms."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ EPSILON = 1e-8
 
 
 class ESRLoss(Loss):
-    """Error to signal ratio: the energy of the difference divided by the target's, the mean over all signals.
+    """Error-to-signal ratio: the energy of the difference divided by the energy of the target, averaged over all
+    signals.
 
-    Source: A. Wright, V. Välimäki, Perceptual Loss Function for Neural Modelling of Audio Systems, ICASSP 2020, where a
-    pre-emphasis filter stands before it: `ESRLoss(torchfx.filter.Preemphasis(0.95))`.
+    Source: A. Wright, V. Välimäki, Perceptual Loss Function for Neural Modelling of Audio Systems, ICASSP 2020. The
+    paper applies a pre-emphasis filter first: `ESRLoss(torchfx.filter.Preemphasis(0.95))`.
 
     Args:
-        prefilter: what both signals go through first.
+        prefilter: a processor that is applied to both signals first.
         eps: added to the target's energy.
 
     Examples:
@@ -41,9 +42,9 @@ class ESRLoss(Loss):
 
 
 class DCLoss(Loss):
-    """The squared mean of the difference divided by the target's mean power, the mean over all signals.
+    """DC error: the squared mean of the difference divided by the mean power of the target, averaged over all signals.
 
-    Source: as `ESRLoss`, which it stands beside.
+    Source: as in `ESRLoss`; the paper uses both losses together.
 
     Args:
         eps: added to the target's power.
@@ -65,13 +66,13 @@ class DCLoss(Loss):
 
 
 class LogCoshLoss(Loss):
-    """The mean of log(cosh(a d)) / a over all differences d: a square near 0, |d| far from it.
+    """The mean of log(cosh(a d)) / a over all differences d: quadratic near 0, and close to |d| for large differences.
 
     Source: Q. Chen et al., Log Hyperbolic Cosine Loss Improves Variational Auto-Encoder, 2018.
 
     Args:
-        a: how early it turns straight, > 0.
-        prefilter: what both signals go through first.
+        a: steepness, > 0; a larger value makes the loss linear at smaller differences.
+        prefilter: a processor that is applied to both signals first.
 
     Examples:
         >>> import torch
@@ -91,11 +92,11 @@ class LogCoshLoss(Loss):
 
 
 class SNRLoss(Loss):
-    """The negative ratio of the target's energy to the difference's, dB, the mean over all signals.
+    """The negative signal-to-noise ratio in dB, averaged over all signals: target energy over energy of the difference.
 
     Args:
         zero_mean: whether the mean of each signal is subtracted first.
-        prefilter: what both signals go through first.
+        prefilter: a processor that is applied to both signals first.
         eps: added to the difference's energy and to the ratio.
 
     Examples:
@@ -110,7 +111,7 @@ class SNRLoss(Loss):
         self.zero_mean, self.eps = zero_mean, positive("eps", eps)
 
     def distance(self, estimate: Tensor, target: Tensor) -> Tensor:
-        """Return the mean ratio, negative."""
+        """Return the negative mean ratio."""
         if self.zero_mean:
             estimate, target = (each - each.mean(-1, keepdim=True) for each in (estimate, target))
         target = self.scaled(estimate, target)
@@ -118,12 +119,12 @@ class SNRLoss(Loss):
         return -(10 * (ratio + self.eps).log10()).mean()
 
     def scaled(self, estimate: Tensor, target: Tensor) -> Tensor:
-        """Return the target that the estimate is held against."""
+        """Return the target that the estimate is compared with."""
         return target
 
 
 class SISDRLoss(SNRLoss):
-    """As `SNRLoss`, with the target scaled to what the estimate holds of it: the volume does not count.
+    """Scale-invariant SDR loss: `SNRLoss` with the target projected onto the estimate, so the level does not matter.
 
     Source: J. Le Roux et al., SDR, Half-Baked or Well Done?, ICASSP 2019.
 
@@ -135,6 +136,6 @@ class SISDRLoss(SNRLoss):
     """
 
     def scaled(self, estimate: Tensor, target: Tensor) -> Tensor:
-        """Return the target's share of the estimate."""
+        """Return the projection of the estimate onto the target."""
         share = (estimate * target).sum(-1, keepdim=True) / (target.square().sum(-1, keepdim=True) + self.eps)
         return share * target

@@ -245,7 +245,7 @@ class Slot:
         self.version = self.tensor._version
 
     def holds(self) -> bool:
-        """Return whether place and contents are what they were."""
+        """Return whether place and contents are unchanged."""
         return self.holder.get(self.name) is self.tensor and self.tensor._version == self.version
 
 

@@ -112,7 +112,7 @@ def parts_of(module: nn.Module, called: bool = True) -> list[nn.Module]:
 
 
 def kind_of(module: nn.Module, called: bool = False) -> str | None:
-    """Return what kind of processor a module is, or None for a module that is none; see `torchfx.Processor`.
+    """Return the kind of a processor, or None for another module; see `torchfx.Processor`.
 
     Args:
         module: any module.
@@ -193,7 +193,7 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
             if not plan.keeps_rate:
                 raise ArgumentError(
                     f"the branches of a sum must keep the sample rate, got one that ends at {plan.output_rate:g} Hz "
-                    f"for {rate or 0:g} Hz; resample before or behind the sum"
+                    f"for {rate or 0:g} Hz; resample before or after the sum"
                 )
         return ParallelStep(plans)
     if kind in {"lti", "causal", "measured"}:

@@ -19,7 +19,7 @@ class LTI:
     """A linear time-invariant system: a gain, a delay, a finite impulse response and second-order sections in a row.
 
     Leading dimensions of gain, taps and sections broadcast with the signal's: each example, channel or band may have a
-    system of its own.
+    different system.
 
     Attributes:
         gain: a factor (linear, not dB), or a tensor of factors (...).

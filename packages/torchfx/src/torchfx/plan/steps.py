@@ -165,7 +165,7 @@ class Step(ABC):
         return None
 
     def kinds(self, shape: tuple[int, ...]) -> str:
-        """Return the kinds of native steps that run float32 blocks on the CPU, "" where there are none."""
+        """Return the kinds of native steps that run float32 blocks on the CPU, or ""."""
         if native.library is None:
             return ""
         program, state = Program(shape, torch.float32), self.init_state(shape, torch.float32, torch.device("cpu"))
@@ -281,7 +281,9 @@ class LTIStep(Step):
         return program.again(x)
 
     def run_each(self, signals: Sequence[Tensor]) -> list[Tensor] | None:
-        """Return what `run` gives for each of many signals on the CPU, by one native call; None where there is none."""
+        """Return the result of `run` for each of many signals on the CPU, by one native call; None if no native call
+        can do it.
+        """
         system = self.system
         is_cascade = system.sos is not None and system.taps is None and not system.delay and system.sos.dim() == 2
         if not is_cascade or native.library is None:
@@ -839,7 +841,7 @@ class Plan:
         modules: how many modules the steps stand for.
         device: where the filters were moved to, or None: coefficients go where the signal is.
         output_rate: the output's sample rate, Hz.
-        latency: by how many samples of its own a block's output lags behind its input.
+        latency: latency of the output, in output samples.
         refusal: why the plan cannot run in a stream; "" if it can.
         keeps_rate: whether all steps do.
         gives: whether the result is "samples" or "features".
@@ -873,7 +875,9 @@ class Plan:
         return self.steps[0].again(x)
 
     def run_each(self, signals: Sequence[Tensor]) -> list[Tensor] | None:
-        """Return what `run` gives for each of many signals on the CPU, by one native call; None where there is none."""
+        """Return the result of `run` for each of many signals on the CPU, by one native call; None if no native call
+        can do it.
+        """
         step = self.steps[0] if len(self.steps) == 1 else None
         if not isinstance(step, LTIStep):
             return None
@@ -1050,7 +1054,7 @@ def _may_have_program(x: Tensor) -> bool:
 
 
 def _may_run(program: Program, x: Tensor) -> bool:
-    """Return the same for a program that there is already; while compiling, there is none."""
+    """Return whether an existing program may run; while compiling, no program exists."""
     return is_native(x) and x.is_cpu and program.serves(x) and not (x.requires_grad and torch.is_grad_enabled())
 
 

@@ -1,4 +1,4 @@
-"""Block by block: streams, live audio, and files of any length in constant memory. The result is the whole signal's."""
+"""Block processing with the same result as for the whole signal: streams, live audio, files in constant memory."""
 
 from torchfx.realtime.backends import Backend, DeviceError, FileClock, SoundDevice
 from torchfx.realtime.config import RealtimeConfig

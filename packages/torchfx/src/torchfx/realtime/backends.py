@@ -1,4 +1,4 @@
-"""What calls a live engine: a sound device by way of PortAudio, or a clock, for machines without sound."""
+"""Backends of a live engine: a sound device through PortAudio, or a clock for machines without a sound device."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Target = str | os.PathLike[str] | BinaryIO | Callable[[Tensor], object]
 
 
 class DeviceError(TorchFXError, OSError):
-    """A sound device cannot be opened, or is gone."""
+    """A sound device cannot be opened, or has disappeared."""
 
 
 class Backend(ABC):
-    """What calls a live engine for every block.
+    """Calls a live engine for every block.
 
     Attributes:
-        source: where the input comes from instead of a device: a file, a tensor (channels, time), or blocks
-            (channels, n) of any length; None: from the device.
-        target: what gets the output besides: a file, or a function that is called with blocks (channels, n); None:
-            nothing.
-        interleaved: how the engine is to read and write the device's samples: (time, channels) or a pointer for each.
+        source: the input instead of the device's: a file, a tensor (channels, time), or blocks (channels, n) of any
+            length; None: the device.
+        target: an additional output: a file, or a function that is called with blocks (channels, n); None: no
+            additional output.
+        interleaved: whether the device's samples are (time, channels) or have one pointer per channel.
     """
 
     source: Source | None = None
@@ -44,36 +44,36 @@ class Backend(ABC):
 
     @abstractmethod
     def open(self, engine: Engine, config: RealtimeConfig) -> None:
-        """Make ready to call an engine."""
+        """Prepare to call an engine."""
 
     @abstractmethod
     def start(self) -> None:
-        """Begin to call it."""
+        """Start calling the engine."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop; afterwards the engine is called no more. May be called in any state."""
+        """Stop calling the engine. May be called in any state."""
 
     def problem(self) -> str:
-        """Return why it calls no more, or ""."""
+        """Return the reason why the backend stopped, or ""."""
         return ""
 
     @property
     def latency_s(self) -> float:
-        """Seconds between a sound's arrival and its departure that the device adds."""
+        """The latency that the device adds, in seconds."""
         return 0.0
 
 
 class FileClock(Backend):
-    """A thread instead of a sound device: a file or tensor comes in, another one goes out.
+    """A thread instead of a sound device: reads a file or tensor, and writes a file or tensor.
 
     Args:
         source: a file, a tensor (channels, time), or an iterable of tensors (channels, n).
         target: a file to write, or a function that is called with every block; None: `output` holds the result.
-        real_time: whether blocks come when they are due, or as fast as they are done.
+        real_time: whether blocks are processed in real time, or as fast as possible.
 
     Attributes:
-        output: the result (channels, time), where no target is given: as long as the source, latency compensated.
+        output: the result (channels, time) if no target is given: as long as the source, with the latency compensated.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -97,7 +97,7 @@ class FileClock(Backend):
         return torch.cat(self._kept, dim=-1) if self._kept else torch.zeros(1, 0)
 
     def open(self, engine: Engine, config: RealtimeConfig) -> None:
-        """Forget an earlier result."""
+        """Discard an earlier result."""
         self._engine = engine
         self._kept.clear()
 
@@ -107,17 +107,17 @@ class FileClock(Backend):
         self._engine.start_clock(self.real_time)
 
     def close(self) -> None:
-        """End it."""
+        """Stop the thread."""
         if self._engine is not None:
             self._engine.stop_clock()
             self._engine = None
 
 
 def blocks_of(source: Source, config: RealtimeConfig) -> Iterator[tuple[Block, int]]:
-    """Yield blocks (channels, block) of a source, zeros behind its end, and how many samples of each are its own.
+    """Yield blocks (channels, block) of a source, padded with zeros at its end, with their number of valid samples.
 
     Raises:
-        ArgumentError: another rate or number of channels than the configuration's.
+        ArgumentError: the rate or the number of channels differs from the configuration.
     """
     channels, size = config.channels, config.block_size
     parts = _parts(source, config)
@@ -161,7 +161,7 @@ def _parts(source: Source, config: RealtimeConfig) -> Iterator[Block]:
 
 
 def check_ends(source: object, target: object) -> None:
-    """Raise unless these can be a source and a target."""
+    """Raise if source or target is invalid."""
     files_or_samples = (str, os.PathLike, Tensor, Iterable)
     if source is not None and not isinstance(source, files_or_samples) and not hasattr(source, "read"):
         raise ArgumentTypeError(f"source must be a file, a tensor or tensors, got {type(source).__name__}")
@@ -203,10 +203,10 @@ FLOAT32, NO_DEVICE = 1, -1
 
 
 def portaudio() -> Any:
-    """Return PortAudio's library, the one that the package sounddevice brings or finds.
+    """Return PortAudio's library, as found by the package sounddevice.
 
     Raises:
-        DeviceError: neither is installed.
+        DeviceError: sounddevice or PortAudio is not installed.
     """
     try:
         import sounddevice
@@ -230,16 +230,16 @@ def portaudio() -> Any:
 
 
 class SoundDevice(Backend):
-    """A sound device, by PortAudio: it calls the engine itself, without Python in between.
+    """A sound device through PortAudio, which calls the engine directly, without Python.
 
     Args:
-        source: what is played instead of an input: a file, a tensor, tensors; None: the input device is heard.
-        target: what gets the result besides: a file, a function; None: nothing.
-        playback: whether the result is played.
-        library: PortAudio's functions; None: those of the package sounddevice.
+        source: the input instead of the input device: a file, a tensor, an iterable of tensors; None: the input device.
+        target: an additional output: a file, or a function; None: no additional output.
+        playback: whether the output device plays the result.
+        library: PortAudio's functions; None uses the package sounddevice.
 
     Raises:
-        DeviceError: no PortAudio, no such device, or it cannot be opened; the message says which.
+        DeviceError: PortAudio is missing, the device does not exist, or it cannot be opened; the message states which.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class SoundDevice(Backend):
         self._started = False
 
     def open(self, engine: Engine, config: RealtimeConfig) -> None:
-        """Open the devices that the configuration names, or the system's own."""
+        """Open the configured devices, or the system's default devices."""
         pa = self._library = portaudio() if self._library is None else self._library
         self._check(pa.Pa_Initialize(), "PortAudio cannot be started")
         try:
@@ -290,7 +290,7 @@ class SoundDevice(Backend):
         self._stream, self._started = None, False
 
     def problem(self) -> str:
-        """Return that the device stopped by itself, if it did."""
+        """Return a message if the device stopped by itself, else ""."""
         if not self._started:
             return ""
         active = self._library.Pa_IsStreamActive(self._stream)
@@ -300,7 +300,7 @@ class SoundDevice(Backend):
 
     @property
     def latency_s(self) -> float:
-        """Seconds, as the device says."""
+        """The latency that the device reports, in seconds."""
         if self._stream is None:
             return 0.0
         info = self._library.Pa_GetStreamInfo(self._stream)
@@ -322,7 +322,9 @@ class SoundDevice(Backend):
             index = wanted
         if index not in able:
             called = "the default" if wanted is None else repr(wanted)
-            raise DeviceError(f"no {kind} device {called} with {channels} channels; those that have as many: {shown}")
+            raise DeviceError(
+                f"no {kind} device {called} with {channels} channels; devices with enough channels: {shown}"
+            )
         return _Parameters(index, channels, FLOAT32, getattr(every[index], f"low_{kind}_latency"), None)
 
     def _check(self, status: int, what: str) -> None:

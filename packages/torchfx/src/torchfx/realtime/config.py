@@ -1,4 +1,4 @@
-"""How a live chain runs."""
+"""Settings of a live chain."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ __all__ = ["RealtimeConfig"]
 
 @dataclass(frozen=True)
 class RealtimeConfig:
-    """How a live chain runs.
+    """Settings of a live chain.
 
     Attributes:
         sample_rate: Hz.
-        block_size: samples of a block, 1 ... 65536: the device's period.
-        channels: of input and output.
-        input_device, output_device: PortAudio's number of a device or a part of its name; None: the system's own.
-        worker_blocks: by how many blocks the output of a chain that is not wholly native lags behind: a thread of
-            Python has so much time for a block.
-        crossfade_ms: how long a change of parameters takes, and the way to the dry signal and back.
-        ceiling_db: dB above full scale, -60 ... 120. If a sample of the output would be above it, or not finite, the
-            output is muted: it falls to 0 in 5 ms, the chain starts from rest and runs unheard, and the output comes
-            back, in 5 ms, when the chain has made no such sample for 20 ms. If it then makes one within 10 s, this time
-            is four times as long, up to 10 s: a chain that bursts every few seconds stays muted. None: all samples
-            reach the device.
+        block_size: samples per block (the device's period), 1 ... 65536.
+        channels: number of input and output channels.
+        input_device, output_device: PortAudio's device number or a part of its name; None: the system's default.
+        worker_blocks: latency of a chain that is not fully native, in blocks: the time that the Python thread has for a
+            block.
+        crossfade_ms: length of the crossfade when parameters change, and to the dry signal and back.
+        ceiling_db: dB relative to full scale, -60 ... 120. If an output sample exceeds it, or is not finite, the output
+            is muted: it fades out in 5 ms, the chain restarts from rest with its output muted, and the output fades in
+            again, in 5 ms, after 20 ms without such a sample. If such a sample occurs again within 10 s, the next wait
+            is four times as long, up to 10 s, so a chain that bursts every few seconds stays muted. None: no muting.
     """
 
     sample_rate: float = 48_000
@@ -53,10 +52,10 @@ class RealtimeConfig:
 
     @property
     def ceiling(self) -> float:
-        """The largest magnitude of the output; inf: any, and samples that are not finite."""
+        """The largest allowed magnitude of the output; inf allows all samples, including NaN and infinity."""
         return math.inf if self.ceiling_db is None else 10 ** (self.ceiling_db / 20)
 
     @property
     def block_s(self) -> float:
-        """How long a block lasts, seconds."""
+        """Duration of a block, seconds."""
         return self.block_size / self.sample_rate

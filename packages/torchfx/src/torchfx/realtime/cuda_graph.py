@@ -1,4 +1,4 @@
-"""Blocks of one shape on a GPU, each as the replay of one captured graph: the host issues a single call."""
+"""Blocks on a GPU as replays of one captured CUDA graph: the host issues a single call per block."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ WARM_UP = 3
 
 
 class CudaGraphRunner:
-    """A processor on blocks of one shape, captured once as a CUDA graph and replayed for every block.
+    """Run a processor on blocks of a fixed shape, captured once as a CUDA graph and replayed for every block.
 
-    Any number of blocks gives what the whole signal gives; the state lies in the graph. Parameters are those of the
-    moment of construction. No gradient is recorded. On CPU tensors there is no graph: each block runs at once, with the
-    same results and the same refusals, so that programs can be written and tried without a GPU.
+    The blocks give the same result as the whole signal; the graph holds the state. The parameters are fixed at
+    construction. No gradient is recorded. For CPU tensors each block runs directly, without a graph, with the same
+    results and errors, so programs can be developed without a GPU.
 
     Args:
-        module: a filter, an effect, a chain, as for `Stream`. Every step must run without waiting for the device:
-            `torchfx info` shows which operators have a kernel there.
-        example: a block (..., time) on a CUDA device or the CPU; all blocks have its shape, type and device.
-        fs: sample rate, Hz; None takes the filters' own.
+        module: a filter, an effect or a chain, as for `Stream`. No step may synchronize with the device; `torchfx info`
+            shows which operators have a kernel there.
+        example: a block (..., time) on a CUDA device or the CPU; all blocks must have its shape, type and device.
+        fs: sample rate, Hz; None uses the filters' rate.
 
     Raises:
-        ArgumentError: the example lies on a third device, has no samples, or no filter knows the sample rate.
-        StreamError: a part of the processor needs the whole signal, lags, or can't be captured.
+        ArgumentError: the example is on another kind of device or has no samples, or the sample rate is unknown.
+        StreamError: a part of the processor needs the whole signal, has latency, or cannot be captured.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -49,7 +49,7 @@ class CudaGraphRunner:
     """
 
     def __init__(self, module: nn.Module, example: Tensor, fs: float | None = None) -> None:
-        """Warm up, capture, and return to rest."""
+        """Warm up, capture, and reset the state."""
         if not isinstance(module, nn.Module):
             raise ArgumentTypeError(f"module must be an nn.Module, got {module!r} ({type(module).__name__})")
         check_signal(example)
@@ -82,7 +82,7 @@ class CudaGraphRunner:
         """Process the next block.
 
         Args:
-            chunk: of the example's shape, type and device.
+            chunk: a block with the example's shape, type and device.
 
         Returns:
             A new tensor, on the current stream.
@@ -101,7 +101,7 @@ class CudaGraphRunner:
             return self._result.clone()
 
     def reset_state(self) -> None:
-        """Return to rest."""
+        """Reset the state."""
         if self._block.device.type != DEVICE:
             self._runner = self._at_rest()
         else:

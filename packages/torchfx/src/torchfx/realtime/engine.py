@@ -1,4 +1,4 @@
-"""The live engine through its C interface (csrc/torchfx_live.h): its rings and counters, and plans as its programs."""
+"""Python interface of the live engine (csrc/torchfx_live.h): rings, counters, and plans as programs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _function(name: str) -> Any:
 
 
 class Snapshot(NamedTuple):
-    """What an engine has counted: counters by name, and how many calls took how long (`edges` in microseconds)."""
+    """Counters of an engine by name, and the histogram of call times (`edges` in microseconds)."""
 
     counters: dict[str, int]
     counts: npt.NDArray[np.int64]
@@ -77,19 +77,19 @@ class Snapshot(NamedTuple):
 
 
 class LiveProgram:
-    """A plan that runs in an engine, with its state.
+    """A plan that an engine runs, with its state.
 
     Args:
         plan: frozen, for blocks (channels, block) of float32.
-        channels: of the signal.
-        block: samples of a block.
-        before: the running program. Steps that its plan shares with this one continue; steps that differ run beside
-            those that they replace until the crossfade has ended.
-        fade_s: how long the outputs of such steps are crossed, seconds.
+        channels: number of channels.
+        block: samples per block.
+        before: the running program. Steps that both plans share continue; other steps run in parallel with the steps
+            that they replace until the crossfade has ended.
+        fade_s: length of the crossfade, seconds.
 
     Attributes:
-        plan: what runs: `plan`, or the transition to it.
-        state: all its tensors. Steps that continue share theirs with the program before.
+        plan: the plan that runs: `plan`, or the transition to it.
+        state: all tensors of the state. Steps that continue share them with the previous program.
     """
 
     plan: Plan
@@ -131,7 +131,7 @@ class LiveProgram:
 
     @staticmethod
     def supports(plan: Plan, channels: int) -> bool:
-        """Return whether all of a plan runs natively on so many channels."""
+        """Return whether the whole plan runs natively for a number of channels."""
         shape, device = (channels,), torch.device("cpu")
         if native.library is None or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:
             return False
@@ -140,7 +140,7 @@ class LiveProgram:
         return Program(shape, torch.float32).attempt(plan.emit, 0, state) is not None
 
     def free(self) -> None:
-        """Free what the engine holds of it, once no engine runs it."""
+        """Free the program's memory in the engine, once no engine runs it."""
         if self.handle:
             _function("program_free")(self.handle)
             self.handle = None
@@ -189,7 +189,7 @@ class LiveProgram:
 
 
 def in_full(plan: Plan) -> Plan:
-    """Return a plan whose late steps give as many samples as they get, from the first block on."""
+    """Return a plan whose steps with latency return as many samples as they get, from the first block on."""
     return replace(plan, steps=tuple(step.inner if isinstance(step, LateStep) else step for step in plan.steps))
 
 
@@ -197,7 +197,7 @@ def _program(plan: Plan, shape: tuple[int, ...], state: Sequence[Tensor], works:
     program = Program(shape, torch.float32, works)
     target = program.attempt(plan.emit, 0, state)
     if target is None:
-        raise StreamError("a chain whose steps are all native has to stay so, start again with this one")
+        raise StreamError("a fully native chain must stay native; restart to run this chain")
     program.finish(program.gain(target, 1.0) if target == 0 else target)
     return program
 
@@ -229,19 +229,19 @@ def _records(copy: Copy) -> list[tuple[Any, ...]]:
 
 
 class Engine:
-    """An engine of the C interface.
+    """A live engine.
 
-    One thread posts programs, each ring has one at either end, and what is counted is any thread's.
+    One thread posts programs, and one thread is at each end of a ring. Any thread may read the counters.
 
     Args:
         rate: Hz.
-        channels, block: of the blocks.
-        interleaved: whether the device's samples lie (time, channels).
-        source, sink: blocks that fit into the rings beside the device; 0 for none.
-        delay: blocks until a worker's results are due; 0: programs run.
-        fade: samples of a crossfade.
-        latency: samples by which the dry signal is delayed.
-        ceiling: magnitude above which the output is muted, as it is where it is not finite; inf: neither.
+        channels, block: shape of a block.
+        interleaved: whether the device's samples have the layout (time, channels).
+        source, sink: capacity of the additional input and output rings, in blocks; 0 for no ring.
+        delay: blocks until a worker's results are due; 0: the engine runs programs itself.
+        fade: length of a crossfade in samples.
+        latency: delay of the dry signal in samples.
+        ceiling: the output is muted if a sample exceeds this magnitude or is not finite; inf: never.
     """
 
     def __init__(
@@ -267,7 +267,7 @@ class Engine:
         return address
 
     def close(self) -> None:
-        """Free everything; clock and device have stopped."""
+        """Free all memory; clock and device must have stopped."""
         if self.handle:
             self._calls["free"](self.handle)
             self.handle = None
@@ -278,33 +278,33 @@ class Engine:
     # --- clock ----------------------------------------------------------------------------------------------
 
     def start_clock(self, real_time: bool) -> None:
-        """Let a thread of the library call instead of a device."""
+        """Start a thread of the library that calls the engine instead of a device."""
         status = self._calls["clock_start"](self.handle, real_time)
         if status:
             raise_for(status, "live_clock_start")
 
     def stop_clock(self) -> None:
-        """End that thread."""
+        """Stop that thread."""
         self._calls["clock_stop"](self.handle)
 
     # --- programs -------------------------------------------------------------------------------------------
 
     def post(self, program: LiveProgram) -> None:
-        """Make a program the next one; no change may be on its way."""
+        """Post the next program; no other change may be pending."""
         status = self._calls["post"](self.handle, program.handle)
         if status:
             raise_for(status, "live_post")
         self._programs[program.handle] = program
 
     def changing(self) -> bool:
-        """Return whether a change is on its way, and free the program that ran before the last one."""
+        """Return whether a change is pending, and free the program before the last."""
         old = self._calls["retired"](self.handle)
         if old:
             self._programs.pop(old).free()
         return bool(self._calls["changing"](self.handle))
 
     def bypass(self, wanted: bool) -> None:
-        """Let the dry signal be heard, or the processed one again."""
+        """Output the dry signal, or the processed signal again."""
         self._calls["bypass"](self.handle, wanted)
 
     # --- rings ----------------------------------------------------------------------------------------------
@@ -314,15 +314,15 @@ class Engine:
         return bool(self._calls["write_source"](self.handle, block.ctypes.data) != FULL)
 
     def end_source(self, tail: int) -> None:
-        """Say that no more blocks come: so many blocks of silence follow."""
+        """Mark the end of the source, followed by a number of silent blocks."""
         self._calls["end"](self.handle, tail)
 
     def read_sink(self, block: Block) -> bool:
-        """Read a block; False if there is none."""
+        """Read a block; return False if no block is available."""
         return bool(self._calls["read_sink"](self.handle, block.ctypes.data) != EMPTY)
 
     def take_work(self, block: Block) -> int:
-        """Read a block for the worker and return its number, -1 if there is none."""
+        """Read a block for the worker and return its number, or -1 if no block is available."""
         status = self._calls["take_work"](self.handle, block.ctypes.data, ctypes.byref(self.number))
         return -1 if status == EMPTY else self.number.value
 
@@ -339,7 +339,7 @@ class Engine:
         return dict(zip(COUNTERS, values, strict=True))
 
     def snapshot(self) -> Snapshot:
-        """Return all that was counted."""
+        """Return counters and histogram."""
         counts = np.zeros(BINS, np.int64)
         self._calls["histogram"](self.handle, counts.ctypes.data)
         edges = 2.0 ** (FIRST_OCTAVE + np.arange(BINS + 1) / BINS_PER_OCTAVE) / 1000

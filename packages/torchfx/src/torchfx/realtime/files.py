@@ -1,4 +1,4 @@
-"""Files of any length through a processor, in constant memory."""
+"""Process files of any length in constant memory."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class FileReport:
-    """What became of a file.
+    """Result of processing a file.
 
     Attributes:
-        frames: samples per channel that were written.
-        fs: their rate, Hz.
-        channels: how many.
-        passes: how often the signal was gone through; once where it is no longer than a block.
-        not_finite_in: NaN and infinite samples in the source, and the frame of the first.
-        not_finite_out: the same of the result.
+        frames: samples per channel written.
+        fs: sample rate of the result, Hz.
+        channels: number of channels.
+        passes: number of passes over the signal; 1 if it fits into one block.
+        not_finite_in: number of NaN and infinite samples in the source, and the frame of the first.
+        not_finite_out: likewise, in the result.
     """
 
     frames: int
@@ -69,28 +69,29 @@ def process_file(
     bits_per_sample: int | None = None,
     bitrate: int | None = None,
 ) -> FileReport:
-    """Run a file through a processor and write the result, block by block: memory does not grow with the file.
+    """Process a file block by block and write the result, in constant memory.
 
-    The result is that of `Wave.from_file(source) | processor`, saved. A file of several blocks is gone through once
-    more for each effect that must hear the whole signal first, such as `torchfx.effect.Normalize`, or that reads it
-    from elsewhere, such as `torchfx.effect.Reverse`; for these a temporary file beside the target holds what the
-    effects before made of it. Tags and chapters are the source's; an effect that stretches time does not move the
-    chapters.
+    The result equals `Wave.from_file(source) | processor`, saved. A file of several blocks needs one more pass for each
+    effect that measures the whole signal first, such as `torchfx.effect.Normalize`, or reads it in another order, such
+    as `torchfx.effect.Reverse`; a temporary file next to the target then holds the output of the preceding effects.
+    Tags and chapters are copied from the source; an effect that stretches time does not move the chapters.
 
     Args:
         processor: a filter, an effect, a chain.
         source: the file to read: a path, a binary file object, or an `audio_io.Reader`, which stays open.
-        target: the file to write, likewise; it appears when it is complete, and may be the source.
-        block: how many frames to read at a time, >= 1; the result does not depend on it, but for the first 128 frames
-            of Vorbis, where its encoder looks at the first block.
-        progress: called with (frames done, frames in all), all passes counted.
-        format, encoding, bits_per_sample: as in `torchfx.audio_io.save`; by default the suffix decides the format, and
-            the source's encoding or bit depth is kept where the format has it.
-        bitrate: of MP3, Vorbis and Opus, bits per second at least; by default no lower than a lossy source's.
+        target: the file to write: a path or a binary file object. It appears when it is complete, and may be the
+            source.
+        block: frames per read, >= 1. The result does not depend on it, except for the first 128 frames of Vorbis, whose
+            encoder analyses the first block.
+        progress: called with (frames done, total frames), over all passes.
+        format, encoding, bits_per_sample: as in `torchfx.audio_io.save`; by default the suffix selects the format, and
+            the source's encoding or bit depth is kept if the format supports it.
+        bitrate: minimum bit rate of MP3, Vorbis and Opus, bits per second; by default at least the bit rate of a lossy
+            source.
 
     Raises:
-        StreamError: a part of the processor needs the whole signal in memory; the message says which.
-        ArgumentError: the processor is a bank, whose bands a file has no place for.
+        StreamError: a part of the processor needs the whole signal in memory; the message names it.
+        ArgumentError: the processor is a filter bank, whose bands cannot be saved as a file.
         AudioFileError: a file cannot be read or written.
 
     Examples:
@@ -136,11 +137,11 @@ def process_file(
 
 
 class StreamProcessor:
-    """Runs files through a processor, as `process_file` does.
+    """Process files with a processor, like `process_file`.
 
     Args:
         processor: a filter, an effect, a chain.
-        chunk_size: how many frames to read at a time.
+        chunk_size: frames per read.
     """
 
     def __init__(self, processor: nn.Module, chunk_size: int = BLOCK) -> None:
@@ -150,7 +151,7 @@ class StreamProcessor:
     def process_file(
         self, source: File | audio_io.Reader, target: File, progress: Progress | None = None
     ) -> FileReport:
-        """Run a file through the processor; see `torchfx.realtime.process_file`."""
+        """Process a file; see `torchfx.realtime.process_file`."""
         return process_file(self.processor, source, target, self.chunk_size, progress)
 
 
@@ -158,16 +159,16 @@ class NotFinite:
     """Counts NaNs and infinities.
 
     Attributes:
-        found: how many there are and the frame of the first, or None.
+        found: their number and the frame of the first, or None.
     """
 
     def __init__(self) -> None:
-        """Begin before the first frame."""
+        """Start before the first frame."""
         self.found: tuple[int, int] | None = None
         self.seen = 0
 
     def look(self, block: Tensor) -> None:
-        """Take the next block into account."""
+        """Count in the next block."""
         # A sum is NaN or infinite where a sample is, and costs a fraction of looking at each.
         if not math.isfinite(float(block.sum())):
             bad = ~torch.isfinite(block)

@@ -1,4 +1,4 @@
-"""Live audio: a chain between a sound device's input and output, whose parameters change while it runs."""
+"""Live audio: a chain between a sound device's input and output; parameters can change while it runs."""
 
 from __future__ import annotations
 
@@ -61,28 +61,28 @@ SILENT_S = 2.0
 
 @dataclass(frozen=True)
 class RealtimeStats:
-    """What a live chain has counted since it began.
+    """Counters of a live chain since its start.
 
     Attributes:
         blocks: calls of the device.
-        xruns: over- and underflows that the device reports.
+        xruns: overflows and underflows that the device reported.
         deadline_misses: calls that took longer than a block lasts.
-        late_results: blocks that steps in Python had not done in time; the dry signal was heard.
-        starved: blocks that the source had not ready.
-        dropped: blocks that the target, or the steps in Python, had no room for.
-        sheds: overloads that were answered with the dry signal, for half a second each.
+        late_results: blocks that Python steps did not finish in time; the dry signal was output.
+        starved: blocks that the source did not deliver in time.
+        dropped: blocks for which the target, or the steps in Python, had no room.
+        sheds: overloads; each switched to the dry signal for half a second.
         failures: blocks that could not be processed.
-        changes: of parameters or presets that took place.
-        mutes: how often the output was muted, for samples that were not finite or above the ceiling
+        changes: changes of parameters or presets.
+        mutes: how often the output was muted because of samples that were not finite or above the ceiling
             (`RealtimeConfig.ceiling_db`).
-        block_us: how long a block lasts, microseconds.
-        p50_us, p99_us, p999_us, max_us: of a call's time: median, 99 and 99.9 %, the longest.
-        latency_samples: of the chain, steps in Python included.
-        latency_s: the same with a block and what the device adds.
-        input_peaks, output_peaks: largest magnitude of each channel since the last call of `stats`.
-        has_priority: whether the clock's thread got a real-time priority of the system.
-        problem: why the chain no longer runs as it should; "" if it does: what ended it, a change that cannot run, a
-            muted output, a hundredth of the last second's blocks or more that were late or lost.
+        block_us: duration of a block, microseconds.
+        p50_us, p99_us, p999_us, max_us: call times: median, 99th and 99.9th percentile, maximum, microseconds.
+        latency_samples: latency of the chain, including Python steps.
+        latency_s: total latency in seconds, including the block and the device.
+        input_peaks, output_peaks: largest magnitude per channel since the last call of `stats`.
+        has_priority: whether the clock's thread has a real-time priority.
+        problem: the reason why the chain does not run properly, or "": an error that ended it, a change that cannot
+            run, a muted output, or at least 1 % late or lost blocks in the last second.
     """
 
     blocks: int
@@ -111,29 +111,31 @@ class RealtimeStats:
 class RealtimeProcessor:
     """A filter, an effect or a chain between a sound device's input and output.
 
-    Where all of the chain is native, the device's own thread runs it: neither Python's lock nor its garbage collector
-    can stop the sound. Otherwise a thread of Python runs it, `config.worker_blocks` blocks later.
+    If the whole chain is native, the device's thread runs it, and neither Python's global lock nor its garbage
+    collector can interrupt the sound. Otherwise a Python thread runs it, `config.worker_blocks` blocks later.
 
-    Parameters may be assigned from any thread (`chain[0].cutoff = 500`, or `live.set("cutoff", 500)`): within some ms a
-    the steps that changed are replaced by a crossfade, and all others continue, as in `Stream`. `switch` does the same
-    with another chain. If blocks take too long, one behind the other, the dry signal is faded in for half a second, and
-    `stats` says so. Samples that are not finite or too large mute the output (`RealtimeConfig.ceiling_db`).
+    Parameters may be assigned from any thread (`chain[0].cutoff = 500`, or `live.set("cutoff", 500)`). Within a few
+    milliseconds the changed steps are replaced with a crossfade, and all other steps continue, as in `Stream`. `switch`
+    changes to another chain in the same way. If several consecutive blocks take too long, the dry signal is faded in
+    for half a second, and `stats` counts this. Samples that are not finite or too large mute the output
+    (`RealtimeConfig.ceiling_db`).
 
-    A change that cannot run leaves the sound as it is. `stats().problem` says why as long as it stands. The next `set`
-    or `switch` raises it once, unless its own value puts it right; that value is assigned in any case.
+    A change that cannot run does not affect the sound. `stats().problem` gives the reason until the change is
+    corrected. The next `set` or `switch` raises the error once, unless its value corrects it; this value is assigned in
+    any case.
 
     Args:
-        chain: what `torchfx.realtime.Stream` takes.
+        chain: a processor, as for `torchfx.realtime.Stream`.
         backend: a `SoundDevice` or `FileClock`; None: the system's sound device.
         config: rate, block size, channels, devices.
 
     Attributes:
-        is_native: whether all of the chain is.
-        latency_samples: by how many samples the output lags behind the input, beside the device's own latency.
+        is_native: whether the whole chain is native.
+        latency_samples: latency of the output in samples, without the device's latency.
 
     Raises:
-        StreamError: a part of the chain needs the whole signal, or makes other channels or another rate of it.
-        DeviceError: the device cannot be opened, or is gone.
+        StreamError: a part of the chain needs the whole signal, or changes the number of channels or the sample rate.
+        DeviceError: the device cannot be opened, or has disappeared.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -177,7 +179,7 @@ class RealtimeProcessor:
     # --- running ----------------------------------------------------------------------------------------------
 
     def start(self) -> RealtimeProcessor:
-        """Open the device and begin."""
+        """Open the device and start."""
         if self._engine is not None:
             raise StreamError("this processor runs already: stop() it first")
         config, backend = self.config, self.backend
@@ -217,7 +219,7 @@ class RealtimeProcessor:
         return self
 
     def stop(self) -> None:
-        """End, and raise what went wrong in the meantime."""
+        """Stop, and raise errors that occurred in the meantime."""
         if self._engine is None:
             return
         self._last, problem = self.stats(), self._trouble()
@@ -228,11 +230,11 @@ class RealtimeProcessor:
             raise DeviceError(problem)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the source has ended and all of it came out; return whether that is so.
+        """Wait until the source has ended and its output is complete; return whether this happened.
 
         Raises:
-            DeviceError: the device is gone.
-            ArgumentError: the processor has no source, so that there is no end.
+            DeviceError: the device has disappeared.
+            ArgumentError: the processor has no source, so it has no end.
         """
         if self.backend.source is None and timeout_s is None:
             raise ArgumentError("wait needs timeout_s without a source: a device's input has no end")
@@ -252,7 +254,7 @@ class RealtimeProcessor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop; an error inside the block goes before those of the device."""
+        """Stop; an error inside the `with` block takes precedence over errors of the device."""
         if error is None:
             self.stop()
         else:
@@ -262,27 +264,27 @@ class RealtimeProcessor:
 
     @property
     def chain(self) -> nn.Module:
-        """What runs: its parameters may be assigned."""
+        """The running chain; its parameters may be assigned."""
         found: nn.Module = self._chain[0]
         return found
 
     def set(self, name: str, value: Any) -> None:
-        """Assign a parameter by its name, or by place and name: "cutoff", "1.cutoff"; see `parameters_of`.
+        """Assign a parameter by name, or by position and name: "cutoff", "1.cutoff"; see `parameters_of`.
 
         Raises:
-            ArgumentError: no such parameter, several, or a value out of its range; nothing is assigned.
-            StreamError: the value is assigned, but an earlier change cannot run, or the chain has ended.
+            ArgumentError: the name matches no parameter or several, or the value is out of range; nothing is assigned.
+            StreamError: an earlier change cannot run, or the chain has ended; the value is assigned.
         """
         module, declaration = parameters_of(self.chain)[parameter_key(self.chain, name)]
         setattr(module, declaration.name, declaration.check(value, self.config.sample_rate))
         self._tell()
 
     def switch(self, chain: nn.Module) -> None:
-        """Cross to another chain, such as a preset.
+        """Crossfade to another chain, such as a preset.
 
         Raises:
-            StreamError: it cannot run live, or not instead of this one: where all steps are native, they stay so.
-                Or it is switched to, but an earlier change cannot run, or the chain has ended.
+            StreamError: the other chain cannot run live, or is not native although the present chain is. Or an earlier
+                change cannot run, or the chain has ended; the switch itself takes place.
         """
         if not isinstance(chain, nn.Module):
             raise ArgumentTypeError(f"chain must be an nn.Module, got {type(chain).__name__}")
@@ -290,30 +292,28 @@ class RealtimeProcessor:
         delay = self.latency_samples - self._followed.latency
         native = LiveProgram.supports(plan, self.config.channels)
         if self.is_native and not native:
-            raise StreamError(
-                "switch needs a chain that is wholly native, as the one that runs: start again for this one"
-            )
+            raise StreamError("switch needs a fully native chain, like the running chain; restart to run this chain")
         if plan.latency + delay != self.latency_samples:
             raise StreamError(
-                f"switch needs a chain with the latency of the one that runs, {self._followed.latency} samples, "
+                f"switch needs a chain with the latency of the running chain, {self._followed.latency} samples, "
                 f"got {plan.latency}: start again with this one"
             )
         self._chain[0] = chain
         self._tell()
 
     def note(self, source: str, problem: str) -> None:
-        """Show in `stats().problem` what went wrong elsewhere, as in a thread that calls `set`; "": all is well."""
+        """Show a problem of another part, such as a thread that calls `set`, in `stats().problem`; "" clears it."""
         self._notes[source] = problem
 
     def bypass(self, wanted: bool = True) -> None:
-        """Let the dry signal be heard instead, or the processed one again, by a crossfade."""
+        """Crossfade to the dry signal, or back to the processed signal."""
         if self._engine is not None:
             self._engine.bypass(bool(wanted))
 
     # --- what was counted -------------------------------------------------------------------------------------
 
     def stats(self) -> RealtimeStats:
-        """Return what was counted so far; after the end, what there was then."""
+        """Return the counters so far; after the end, the final values."""
         engine = self._engine
         if engine is None:
             if self._last is None:
@@ -347,7 +347,7 @@ class RealtimeProcessor:
         )  # fmt: skip
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw how long calls took, with the time that a block lasts, as a picture (PNG, SVG, PDF).
+        """Save a histogram of call times, with the duration of a block, as PNG, SVG or PDF.
 
         Raises:
             TorchFXError: matplotlib is not installed.
@@ -472,7 +472,7 @@ class RealtimeProcessor:
         if plan is self._followed:
             return plan
         if self.is_native and not LiveProgram.supports(plan, self.config.channels):
-            raise StreamError("a chain whose steps are all native has to stay so, start again with this one")
+            raise StreamError("a fully native chain must stay native; restart to run this chain")
         if plan.latency != self._followed.latency:
             raise StreamError(
                 f"the latency has to stay {self._followed.latency} samples, start again with {plan.latency}"
@@ -587,7 +587,7 @@ class RealtimeProcessor:
                     put(torch.from_numpy(y.copy()))
                     written += y.shape[1]
             if aligned and self._error is not None:
-                raise StreamError("the source failed: what came of it is no whole result")
+                raise StreamError("the source failed: the result is incomplete")
         self._drained.set()
 
     def _plan(self) -> Plan:
@@ -598,18 +598,18 @@ class RealtimeProcessor:
             raise StreamError(plan.refusal)
         shape = (self.config.channels,)
         if plan.gives == "features":
-            raise StreamError("a live chain must give samples, and this one ends in features: torchfx.Stream runs it")
+            raise StreamError("a live chain must return samples, but this chain ends in features; use torchfx.Stream")
         if any(isinstance(step, FeatureStep) for step in plan.steps):
-            raise StreamError("a live chain must give a sample for each, and features give theirs in frames")
+            raise StreamError("a live chain must return one sample per input sample, but features return frames")
         if not plan.keeps_rate:
-            raise StreamError("a live chain cannot change the sample rate: the device has one")
+            raise StreamError("a live chain cannot change the sample rate of the device")
         if tuple(plan.leading(shape)) != shape:
             raise StreamError(f"a live chain must keep the channels, {shape[0]}, got {tuple(plan.leading(shape))}")
         return plan
 
 
 def parameters_of(module: nn.Module) -> dict[str, tuple[nn.Module, Declaration]]:
-    """Return the declared parameters of a processor and of those in it, by place and name.
+    """Return the declared parameters of a processor and its parts, by position and name.
 
     Examples:
         >>> import torchfx as fx
@@ -624,10 +624,10 @@ def parameters_of(module: nn.Module) -> dict[str, tuple[nn.Module, Declaration]]
 
 
 def parameter_key(module: nn.Module, name: str) -> str:
-    """Return the place and name of the parameter that a name, with or without its place, means.
+    """Return position and name of the parameter with a name, given with or without its position.
 
     Raises:
-        ArgumentError: no such parameter, or several.
+        ArgumentError: the name matches no parameter, or several.
     """
     every = parameters_of(module)
     found = [key for key in every if key == name] or [key for key in every if key.rpartition(".")[2] == name]

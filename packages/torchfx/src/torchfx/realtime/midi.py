@@ -16,19 +16,19 @@ __all__ = ["MidiMapping", "share_of", "value_at"]
 
 
 class MidiMapping:
-    """Which controller of a MIDI keyboard or fader box sets which parameter.
+    """Map MIDI controllers to parameters.
 
-    A controller's 0 ... 127 become the range that the parameter declares as useful: by equal steps, or by equal ratios
-    where it is a frequency or a time. `handle` takes the messages of the package mido; others than those of a mapped
-    controller are ignored.
+    The controller values 0 ... 127 map to the parameter's declared useful range: linearly, or logarithmically for
+    frequencies and times. `handle` takes messages of the package mido and ignores messages of controllers that are not
+    mapped.
 
     Args:
         live: the processor whose parameters are set, or anything with its `set`, `note`, `chain` and `config`.
-        controllers: parameters, by place and name or name, by controller number 0 ... 127.
+        controllers: for each controller number 0 ... 127, a parameter by name, or by position and name.
         channel: 0 ... 15; None: all.
 
     Raises:
-        ArgumentError: a controller out of range, a parameter that does not exist or is no number.
+        ArgumentError: a controller is out of range, or a parameter does not exist or is not a number.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -57,25 +57,25 @@ class MidiMapping:
             self._parameters[controller] = (key, declaration)
 
     def set(self, controller: int, value: int) -> None:
-        """Set the parameter of a controller, if it has one, to where its value 0 ... 127 lies in the range."""
+        """Set the parameter of a controller, if one is mapped, from a value 0 ... 127."""
         whole_number("value", value, 0, 127)
         if controller in self._parameters:
             name, declaration = self._parameters[controller]
             self.live.set(name, value_at(declaration, value / 127, self.live.config.sample_rate))
 
     def handle(self, message: Any) -> None:
-        """Take a message: an object with mido's `type`, `channel`, `control` and `value`."""
+        """Handle a message: an object with mido's `type`, `channel`, `control` and `value`."""
         if message.type == "control_change" and self.channel in {None, message.channel}:
             self.set(message.control, message.value)
 
     @contextmanager
     def listening(self, port: str | None = None) -> Iterator[None]:
-        """Follow a MIDI input (the first, or the one of this name) while the `with` block lasts.
+        """Handle messages of a MIDI input (the first, or the input of this name) during the `with` block.
 
-        `live.stats().problem` says what a message raised, until the next one that raises nothing.
+        `live.stats().problem` shows the error that a message raised, until the next message without an error.
 
         Raises:
-            TorchFXError: mido or python-rtmidi is not installed, or there is no such input.
+            TorchFXError: mido or python-rtmidi is not installed, or the input does not exist.
         """
         with open_input(self._heard, port):
             yield
@@ -108,7 +108,7 @@ def open_input(handle: Callable[[Any], object], port: str | None) -> Iterator[No
 
 
 def value_at(declaration: Declaration, share: float, rate: float) -> float:
-    """Return where a share in [0, 1] lies in a declared number's useful range: by ratio if it is drawn so (Hz, ms)."""
+    """Map a share in [0, 1] to a declared number's useful range, logarithmically for Hz and ms."""
     number = declaration.number
     assert number is not None
     low, high = number.drawn_range(rate)
@@ -118,7 +118,7 @@ def value_at(declaration: Declaration, share: float, rate: float) -> float:
 
 
 def share_of(declaration: Declaration, value: float, rate: float) -> float:
-    """Return the share in [0, 1] at which a value lies in a declared number's useful range, see `value_at`."""
+    """Return the share in [0, 1] of a value in a declared number's useful range; the inverse of `value_at`."""
     number = declaration.number
     assert number is not None
     low, high = number.drawn_range(rate)

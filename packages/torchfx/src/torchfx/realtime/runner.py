@@ -1,4 +1,4 @@
-"""A plan at work on blocks: its state, and native programs for the steps that have one."""
+"""Run a plan on blocks: the state, and native programs for the steps that have them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["Runner", "works_of"]
 
 
 class Running:
-    """Neighbouring steps at work as one program.
+    """Neighbouring steps that run as one program.
 
     Args:
-        program: theirs.
-        end: the step behind them.
-        late: the last one, if it is late.
-        counts: its samples received and given, as in its state (see `LateStep`).
+        program: the program of the steps.
+        end: the index of the step after them.
+        late: the last step, if it has latency.
+        counts: samples that it received and returned, as in its state (see `LateStep`).
     """
 
     def __init__(self, program: Program, end: int, late: LateStep | None, counts: Tensor | None) -> None:
@@ -45,7 +45,7 @@ class Running:
         return y if given >= self._late.latency else self._late.begun(y, given)
 
     def again(self, x: Tensor) -> Again | None:
-        """Return what does the same with blocks like this one; see `Program.again`."""
+        """Return a fast call for blocks like this one; see `Program.again`."""
         run, time = self.program.again(x), x.shape[-1]
         if self._late is None or run is None:
             return run
@@ -62,29 +62,30 @@ class Running:
         return again
 
     def settle(self) -> None:
-        """Make the state what it is after the blocks so far."""
+        """Write the program's progress into the state."""
         self.program.settle()
         if self._counts is not None:
             self._counts.copy_(torch.tensor([self._received, self._given]))
 
     def resume(self) -> None:
-        """Go on with the state as it is."""
+        """Continue from the current state."""
         if self._counts is not None:
             self._received, self._given = self._counts.tolist()
 
 
 class Runner:
-    """The steps of a plan, one behind the other, for blocks of one shape and type.
+    """Run the steps of a plan on blocks of one shape and type.
 
-    Neighbouring steps that can run natively are one program: one call for a block, without Python in between. A late
-    step ends its program: at first it gives fewer samples than it gets.
+    Neighbouring native steps form one program, which makes one call per block, without Python. A step with latency ends
+    its program, because it initially returns fewer samples than it gets.
 
     Args:
-        steps: the plan's.
+        steps: the steps of the plan.
         shape: the signal's leading dimensions.
-        dtype, device: the signal's.
-        state: all steps' states in a row; None starts from rest. It is copied, unless it is another runner's.
-        before: the runner that ran so far, some of whose tensors are in the state: they become this one's.
+        dtype, device: of the signal.
+        state: the states of all steps, concatenated; None starts from rest. It is copied, unless it belongs to another
+            runner.
+        before: the previous runner; tensors that it shares with the state now belong to this runner.
     """
 
     def __init__(
@@ -139,9 +140,9 @@ class Runner:
         self._only = only if only is not None and only.end == len(self.steps) else None
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
-        """Process a block (..., time), from the step `first` on; the state continues.
+        """Process a block (..., time), beginning with the step `first`, and update the state.
 
-        Blocks at the start come back shorter where steps lag, by their latency in all.
+        The first blocks return fewer samples if steps have latency, by their total latency.
         """
         native_here = x.is_cpu and is_native(x)
         if native_here and self._only is not None and first == 0:
@@ -162,7 +163,7 @@ class Runner:
         return x
 
     def again(self, x: Tensor) -> Again | None:
-        """Return what processes blocks like this one, where one program runs all steps; see `Program.again`."""
+        """Return a fast call for blocks like this one, if one program runs all steps; see `Program.again`."""
         return None if self._only is None else self._only.again(x)
 
     def _settle(self) -> None:
@@ -178,9 +179,10 @@ class Runner:
         return x
 
     def flush(self) -> Iterator[Tensor]:
-        """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it.
+        """Yield the rest after the end of the signal: the last samples of each step with latency, through the steps
+        after it.
 
-        Likewise the frames that reach beyond the end.
+        This includes frames that extend beyond the end.
         """
         for i, step in enumerate(self.steps):
             if isinstance(step, FeatureStep):
@@ -198,23 +200,23 @@ class Runner:
 
     @property
     def own_state(self) -> State:
-        """All steps' states in a row: the tensors themselves, which blocks change."""
+        """The states of all steps, concatenated: the tensors themselves, which blocks modify."""
         self._settle()
         return tuple(self._state)
 
     @property
     def state(self) -> State:
-        """All steps' states in a row, as copies."""
+        """The states of all steps, concatenated, as copies."""
         return tuple(value.clone() for value in self.own_state)
 
     def restore(self, state: Sequence[Tensor]) -> None:
-        """Set all steps' states, in place; of steps that run in Python only."""
+        """Set the states of all steps in place; only for steps that run in Python."""
         for kept, value in zip(self._state, state, strict=True):
             kept.copy_(value)
 
 
 def works_of(works: dict[int, Tensor], state: Sequence[Tensor]) -> dict[int, Tensor]:
-    """Return what programs keep beside states that are still in use: others' addresses are given out again."""
+    """Return the buffers that programs hold for states in use; the addresses of freed states may be reused."""
     alive = {value.data_ptr() for value in state}
     return {at: work for at, work in works.items() if at in alive}
 

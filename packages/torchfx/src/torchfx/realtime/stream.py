@@ -1,4 +1,4 @@
-"""Signals block by block, as they come."""
+"""Streams: process a signal block by block."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ GLIDE_MS = 10.0
 
 
 class Stream:
-    """A processor at work on a signal that comes in blocks: any split gives what the whole signal gives.
+    """Process a signal in blocks. Any block size gives the same result as the whole signal.
 
-    Parameters of the processor may be assigned between blocks. The stream follows them without a click: each step that
-    changes crosses within 10 ms from its old result to the new one. A filter that moves by little keeps the old
-    one's state. Any other starts from rest and is heard once it has forgotten that: after some ms for cutoffs above
-    200 Hz, after at most half a second for low ones, and for other taps when as many samples have passed. What is
-    assigned in the meantime is followed next.
+    Parameters of the processor may be assigned between blocks. Changes do not click: each changed step crossfades to
+    its new result within 10 ms. After a small change a filter keeps its state. After a large change it starts from
+    rest, and the crossfade begins once the start-up transient has decayed: after a few ms for cutoffs above 200 Hz,
+    after at most half a second for lower cutoffs, and after the length of the response for new FIR taps. Assignments
+    during a change take effect afterwards.
 
-    Gradients are not recorded: `Processor.step` is the differentiable form.
+    Gradients are not recorded; `Processor.step` is differentiable.
 
     Args:
-        processor: a filter, an effect, a chain; what is no `torchfx.Processor` has to be pointwise (`nn.Tanh`) or
-            wrapped in `torchfx.Memoryless` or `torchfx.WithContext`.
+        processor: a filter, an effect or a chain. A module that is not a `torchfx.Processor` must be pointwise
+            (`nn.Tanh`) or wrapped in `torchfx.Memoryless` or `torchfx.WithContext`.
         fs: sample rate, Hz.
-        channels: of the blocks, >= 1.
+        channels: number of channels, >= 1.
 
     Raises:
-        StreamError: a part of the processor needs the whole signal; the message says which and why.
-        ArgumentError: a rate or a number of channels out of range, a parameter that does not fit the rate.
+        StreamError: a part of the processor needs the whole signal; the message names it and the reason.
+        ArgumentError: the rate or the number of channels is out of range, or a parameter is invalid at this rate.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -56,7 +56,7 @@ class Stream:
     """
 
     def __init__(self, processor: nn.Module, fs: float | str, channels: int) -> None:
-        """Make the plan; the first block decides type and device."""
+        """Build the plan; the first block determines type and device."""
         if not isinstance(processor, nn.Module):
             raise ArgumentTypeError(f"processor must be an nn.Module, got {processor!r} ({type(processor).__name__})")
         self.fs = checked_rate(fs)
@@ -84,7 +84,7 @@ class Stream:
 
     @property
     def latency_samples(self) -> int:
-        """By how many samples the output lags behind the input."""
+        """Latency of the output in samples."""
         return self._plan.latency
 
     def process(self, block: Tensor) -> Tensor:
@@ -92,12 +92,13 @@ class Stream:
 
         Args:
             block: float32 or float64, (channels, time), or (time,) for one channel; time may be 0. Leading dimensions
-                are signals side by side. All blocks have one type and device, and all dimensions but time in common.
-                Where the first processor takes features, (channels, bins, frames), complex if it takes such.
+                are independent signals. All blocks must have the same type, device and dimensions, except time. If the
+                first processor takes features, the shape is (channels, bins, frames), complex if it takes complex
+                features.
 
         Returns:
-            As many samples, `latency_samples` late. The last ones come from `flush`. Where the processor changes the
-            sample rate, the samples that are complete: the first one is the result's first.
+            As many samples, delayed by `latency_samples`; `flush` returns the last samples. If the processor changes
+            the sample rate, all samples that are complete, without a delay.
         """
         again = self._again
         if again is not None and changes.number == self._number:
@@ -122,12 +123,12 @@ class Stream:
         return self._plan.filled(y, block.shape[-1]) if self._plan.latency else y
 
     def continued(self, block: Tensor) -> Tensor:
-        """Process a block without following parameters that have been assigned since the last one."""
+        """Process a block, ignoring parameters assigned since the last block."""
         assert self._runner is not None
         return self._plan.filled(self._runner.process(block), block.shape[-1])
 
     def check_change(self, plan: Plan) -> None:
-        """Raise `StreamError` if the stream cannot change to another plan. It only reads: any thread may ask."""
+        """Raise `StreamError` if the stream cannot change to another plan. Any thread may call this."""
         if self._blocks is not None:
             shape, dtype, device = self._blocks
             state = self._plan.init_state(tuple(shape), dtype, device)
@@ -135,14 +136,14 @@ class Stream:
             transition(*running, plan, tuple(shape), dtype, device, GLIDE_MS / 1000)
 
     def rest(self) -> None:
-        """Return to rest, without following parameters that have been assigned since the last block."""
+        """Reset the state, ignoring parameters assigned since the last block."""
         assert self._blocks is not None
         shape, dtype, device = self._blocks
         self._settle()
         self._run(self._plan, self._plan.init_state(tuple(shape), dtype, device))
 
     def flush(self) -> Tensor:
-        """Return the last `latency_samples` samples, and start again."""
+        """Return the last `latency_samples` samples, and reset the stream."""
         if self._blocks is None:
             return torch.zeros(self.channels, 0)
         shape, dtype, device = self._blocks
@@ -154,7 +155,7 @@ class Stream:
         return tail
 
     def reset(self) -> None:
-        """Start again, from rest."""
+        """Reset the stream to its initial state."""
         self._start = self._transition = None
         self._followed = plan_of(self._watched, self.fs)
         if self._blocks is not None:
@@ -162,7 +163,7 @@ class Stream:
 
     @property
     def state(self) -> State:
-        """The state after the last block: copies, to be saved or given to another stream of the same processor."""
+        """A copy of the state after the last block, to save or to assign to another stream of the processor."""
         if self._runner is not None and self._blocks is not None:
             shape, dtype, device = self._blocks
             return settled(self._plan, self._runner.state, tuple(shape), dtype, device)[1]

@@ -1,6 +1,6 @@
-"""Looking at linear time-invariant plans: responses, delays, poles and zeros.
+"""Analysis of linear time-invariant plans: responses, delays, poles and zeros.
 
-`torchfx.response.characteristics` says them in words, `torchfx.response.picture` draws them.
+`torchfx.response.characteristics` describes them in words, `torchfx.response.picture` plots them.
 """
 
 from torchfx.response.systems import group_delay, impulse_response, poles, response, step_response, zeros

@@ -135,7 +135,7 @@ def characteristics(plan: Plan) -> list[Characteristics]:
 
 def grid(plan: Plan) -> Array:
     """Return frequencies (Hz) from 0 to fs/2 that show a plan: some for each octave, and those of poles and zeros."""
-    response(plan, 0.0)  # raises where there is none
+    response(plan, 0.0)  # raises if the plan has no response
     assert plan.fs is not None
     nyquist = plan.fs / 2
     with torch.no_grad():

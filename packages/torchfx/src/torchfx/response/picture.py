@@ -82,7 +82,7 @@ def as_text(plan: Plan, width: int = 80, height: int = 16, unicode: bool = False
     """
     if width < 40 or height < 4:
         raise ArgumentError(f"width and height must be at least 40 and 4 characters, got {width} and {height}")
-    response(plan, 0.0)  # raises where there is none
+    response(plan, 0.0)  # raises if the plan has no response
     assert plan.fs is not None
     nyquist = plan.fs / 2
     lowest = min(LOWEST_HZ, nyquist / 1000)

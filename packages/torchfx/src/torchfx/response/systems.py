@@ -49,7 +49,7 @@ def response(plan: Plan, freqs: Any) -> Tensor:
 def group_delay(plan: Plan, freqs: Any) -> Tensor:
     """Return the group delay in samples, float64; arguments, shape and errors as in `response`.
 
-    It is computed from the coefficients, not from differences of phases. Where the response is zero, it is the limit.
+    It is computed from the coefficients, not from phase differences. At zeros of the response it is the limit.
     """
     checked = _frequencies(plan, freqs)
     w = _angles(plan, checked.reshape(-1))
@@ -62,21 +62,21 @@ def group_delay(plan: Plan, freqs: Any) -> Tensor:
 
 
 def impulse_response(plan: Plan, num_samples: int) -> Tensor:
-    """Return what the plan makes of a unit impulse, float64, (..., num_samples)."""
+    """Return the impulse response, float64, (..., num_samples)."""
     impulse = torch.zeros(num_samples, dtype=torch.float64, device=_device(plan))
     impulse[:1] = 1.0
     return plan.run(impulse)
 
 
 def step_response(plan: Plan, num_samples: int) -> Tensor:
-    """Return what the plan makes of a signal that is 1 from its first sample on, float64, (..., num_samples)."""
+    """Return the step response, float64, (..., num_samples)."""
     return plan.run(torch.ones(num_samples, dtype=torch.float64, device=_device(plan)))
 
 
 def poles(plan: Plan) -> Tensor:
     """Return the poles in the z plane, complex128, (..., n): two for each section, one of them 0 at first order.
 
-    Those of a sum are those of its branches. The poles at 0 of taps and delays are left out, as in SciPy.
+    The poles of a sum are the poles of its branches. Poles at 0 of FIR taps and delays are omitted, as in SciPy.
     """
     found = [torch.zeros(0, dtype=torch.complex128, device=_device(plan))]
     for step in map(_linear, plan.steps):
@@ -91,16 +91,16 @@ def poles(plan: Plan) -> Tensor:
 def zeros(plan: Plan) -> Tensor:
     """Return the zeros in the z plane, complex128, (..., n): two for each section, n - 1 of n taps.
 
-    A zero at infinity, of a section with b0 = 0 or of taps that begin with 0, is inf. Those of taps take a time that
+    A zero at infinity, of a section with b0 = 0 or of taps that begin with 0, is inf. For FIR taps the computation time
     grows with the cube of their number.
 
     Raises:
-        ArgumentTypeError: the plan has a sum: its zeros do not follow from those of its branches.
+        ArgumentTypeError: the plan has a sum, whose zeros do not follow from the zeros of its branches.
     """
     found = [torch.zeros(0, dtype=torch.complex128, device=_device(plan))]
     for step in map(_linear, plan.steps):
         if isinstance(step, ParallelStep):
-            raise ArgumentTypeError("zeros are found for filters one after the other, got a sum of branches")
+            raise ArgumentTypeError("zeros are computed only for filters in series, got a sum of branches")
         found = [_with_bands(each, step) for each in found]
         if step.system.sos is not None:
             found.append(_roots(step.system.sos[..., :3]))

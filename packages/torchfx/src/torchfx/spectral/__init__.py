@@ -1,7 +1,7 @@
-"""Spectra over time, their bands and cepstra: what recognisers listen to. A chain's end, `chain | MelSpectrogram()`.
+"""Spectrograms, mel bands and cepstra: features at the end of a chain, `chain | MelSpectrogram()`.
 
-Names, arguments and results are torchaudio's, with two differences: the sample rate is `fs`, which a `Wave` brings with
-it, and windows have names instead of functions.
+Names, arguments and results equal torchaudio's, with two differences: the sample rate is `fs`, which a `Wave` supplies,
+and windows are given by name instead of as functions.
 """
 
 from torchfx.spectral.cepstrum import LFCC, MFCC

@@ -1,4 +1,4 @@
-"""Cepstra: cosine transforms of the logarithms of bands."""
+"""Cepstra: cosine transforms of log band levels."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ OFFSET = 1e-6
 
 
 class Cepstrum(Windowed):
-    """What both have in common: bands, their levels, and a cosine transform of type 2.
+    """Base class of cepstra: bands, their levels, and a DCT of type 2.
 
-    Levels are in dB, and no more than 80 dB below the loudest one of an example, which takes the whole signal; or
-    natural logarithms of band + 1e-6.
+    Levels are in dB, limited to 80 dB below the example's maximum (which needs the whole signal), or natural logarithms
+    of band + 1e-6.
     """
 
     @abstractmethod
@@ -46,7 +46,7 @@ class Cepstrum(Windowed):
         return (*shape, self.cosine_rows().shape[0])
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream."""
+        """Return the reason why the processor cannot run in a stream, or ""."""
         if not self.takes_logarithm():
             return "needs the whole signal, whose loudest level the range of 80 dB counts from"
         return super().refusal()
@@ -62,9 +62,10 @@ class Cepstrum(Windowed):
 
 
 class MFCC(Cepstrum):
-    """Cepstra of the bands of a mel spectrogram.
+    """Mel-frequency cepstral coefficients.
 
-    Gives (..., n_mfcc, frames). The parameters of the mel spectrogram stand beside its own; `mel_norm` is its `norm`.
+    The output has the shape (..., n_mfcc, frames). The parameters include those of `MelSpectrogram`; `mel_norm` is its
+    `norm`.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -84,7 +85,7 @@ class MFCC(Cepstrum):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where there are more coefficients than bands."""
+        """Raise if there are more coefficients than bands."""
         super().check_parameters()
         if self.n_mfcc > self.n_mels:
             raise ArgumentError(f"n_mfcc must be <= n_mels = {self.n_mels}, got {self.n_mfcc}")
@@ -103,9 +104,9 @@ class MFCC(Cepstrum):
 
 
 class LFCC(Cepstrum):
-    """Cepstra of bands evenly spaced in Hz.
+    """Linear-frequency cepstral coefficients: cepstra of bands evenly spaced in Hz.
 
-    Gives (..., n_lfcc, frames). The parameters of the spectrogram stand beside its own.
+    The output has the shape (..., n_lfcc, frames). The parameters include those of `Spectrogram`.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -123,7 +124,7 @@ class LFCC(Cepstrum):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where there are more coefficients than bands."""
+        """Raise if there are more coefficients than bands."""
         super().check_parameters()
         if self.n_lfcc > self.n_filter:
             raise ArgumentError(f"n_lfcc must be <= n_filter = {self.n_filter}, got {self.n_lfcc}")

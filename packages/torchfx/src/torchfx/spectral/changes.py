@@ -1,4 +1,4 @@
-"""What features do over time: their slopes, and their deviation from a running mean."""
+"""Changes of features over time: deltas, and sliding-window mean normalisation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["ComputeDeltas", "SlidingWindowCmn"]
 
 
 class ComputeDeltas(Framed):
-    """The slope of each bin over time: that of the line of regression over `win_length` frames.
+    """Delta features: the slope of each bin over time, by linear regression over `win_length` frames.
 
-    With n = (win_length - 1) // 2, d[t] is the sum of k c[t + k] over k from -n to n, divided by the sum of k^2. A
-    stream gives a slope n frames late (`latency_frames`), when the last of its frames is there.
+    With n = (win_length - 1) // 2, d[t] is the sum of k c[t + k] over k from -n to n, divided by the sum of k^2. In a
+    stream the slopes lag by n frames (`latency_frames`).
 
     Examples:
         >>> import torch
@@ -35,15 +35,15 @@ class ComputeDeltas(Framed):
 
     @property
     def latency_frames(self) -> int:
-        """By how many frames a slope lags behind its frame in a stream: half a window."""
+        """Latency of a slope in a stream, in frames: half a window."""
         return (self.win_length - 1) // 2
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape it is given."""
+        """Return the shape unchanged."""
         return shape
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream."""
+        """Return the reason why the processor cannot run in a stream, or ""."""
         return "needs the whole signal, whose end lies before its start, with mode='circular'" if self._wraps else ""
 
     @property
@@ -51,7 +51,7 @@ class ComputeDeltas(Framed):
         return self.mode == "circular"
 
     def framing(self, rate: float | None) -> Framing:
-        """Return where the windows lie, in frames."""
+        """Return the positions of the windows, in frames."""
         n = self.latency_frames
         return Framing(2 * n + 1, 1, n, n, self.mode == "reflect")
 
@@ -63,7 +63,7 @@ class ComputeDeltas(Framed):
         return super().features(x, rate)
 
     def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
-        """Return the slopes of some frames; what lies beyond the ends is added."""
+        """Return the slopes of some frames, with padding at the ends."""
         n = self.latency_frames
         left, right = max(0, origin), max(0, count + 2 * n - origin - x.shape[-1])
         x = x[..., max(0, -origin) :]
@@ -74,13 +74,14 @@ class ComputeDeltas(Framed):
 
 
 class SlidingWindowCmn(Feature):
-    """Each bin minus its mean over a window of frames, and, if wanted, divided by its deviation there.
+    """Subtract from each bin its mean over a sliding window of frames, and optionally divide by its standard deviation.
 
-    The window of frame t ends with t, and has at least `min_cmn_window` frames at the signal's start; with `center`, t
-    is in its middle. As Kaldi's `apply-cmvn-sliding`; takes and gives (..., bins, frames).
+    The window of frame t ends at t, and has at least `min_cmn_window` frames at the start of the signal; with `center`,
+    t is its middle. Input and output have the shape (..., bins, frames). Equals Kaldi's `apply-cmvn-sliding`.
 
-    A stream gives a frame when its window is there: at once, from the first `min_cmn_window` frames on; with `center`
-    half a window late (`latency_frames`), the first ones together with the last frame of the first whole window.
+    A stream returns a frame when its window is complete: without latency after the first `min_cmn_window` frames; with
+    `center`, half a window later (`latency_frames`), and the first frames together with the last frame of the first
+    complete window.
 
     Examples:
         >>> import torch
@@ -96,25 +97,25 @@ class SlidingWindowCmn(Feature):
 
     @property
     def latency_frames(self) -> int:
-        """By how many frames a result lags behind its frame in a stream, once a first window is there."""
+        """Latency of a result in a stream after the first window, in frames."""
         return self.cmn_window - 1 - self.cmn_window // 2 if self.center else 0
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape it is given."""
+        """Return the shape unchanged."""
         return shape
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream."""
+        """Return the reason why the processor cannot run in a stream, or ""."""
         return ""
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
-        """Return the deviations."""
+        """Return the normalised features."""
         return self._part(x, x.shape[-1], 0, x.shape[-1])
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the past frames, the latest last, and how many came and went."""
+        """Return no past frames, and zero counts of frames received and returned."""
         past = torch.zeros(*shape, self._kept, dtype=dtype, device=device)
         return past, torch.zeros(2, dtype=torch.int64)
 
@@ -123,7 +124,7 @@ class SlidingWindowCmn(Feature):
         return max(self.cmn_window, 0 if self.center else self.min_cmn_window)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
-        """Return the frames whose windows are there."""
+        """Return the frames whose windows are complete."""
         past, counts = state
         received, given = counts.tolist()
         known = torch.cat([past[..., past.shape[-1] - min(received, self._kept) :], x], dim=-1)
@@ -135,7 +136,7 @@ class SlidingWindowCmn(Feature):
         return y, (enough[..., enough.shape[-1] - self._kept :], torch.tensor([received, ready]))
 
     def finish(self, state: State, rate: Any) -> Tensor:
-        """Return the frames whose windows reach beyond the end."""
+        """Return the frames whose windows extend beyond the end."""
         past, counts = state
         received, given = counts.tolist()
         return self._part(past[..., past.shape[-1] - min(received, self._kept) :], received, given, received)

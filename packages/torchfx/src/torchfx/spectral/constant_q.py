@@ -1,4 +1,4 @@
-"""Spectra over time whose bins are evenly spaced in pitch, and back to samples."""
+"""Constant-Q and variable-Q transforms and their inverses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LogSpaced(Feature):
 
     @property
     def bandwidth_offset(self) -> float:
-        """Hz that are added to each bandwidth."""
+        """Offset added to each bandwidth, Hz."""
         return erb_offset(self.bins_per_octave) if self.gamma is None else self.gamma
 
     @property
@@ -55,7 +55,7 @@ class LogSpaced(Feature):
         return "needs the whole signal, since its bins are parts of the spectrum of all samples"
 
     def rows(self, rate: float, residual: bool) -> int:
-        """Return how many rows a transform has; raise where its parameters don't fit the rate."""
+        """Return the number of rows of the transform; raise if its parameters are invalid at the rate."""
         return checked_rows(self.settings, float(rate), self.hop_length, residual)
 
 
@@ -63,7 +63,7 @@ def checked_rows(settings: tuple[float, int, int, float, str], rate: float, hop:
     """Return the number of bins and residual rows.
 
     Raises:
-        ArgumentError: bins above half the rate, or, with residual rows, frames too far apart for an exact inverse.
+        ArgumentError: bins above fs/2, or, with residual rows, a hop too large for an exact inverse.
     """
     bands, half = LogBands(*settings), rate / 2
     if bands.fmin > half:
@@ -89,19 +89,19 @@ def checked_rows(settings: tuple[float, int, int, float, str], rate: float, hop:
 
 
 class LogSpectrum(LogSpaced):
-    """Samples become bins."""
+    """Base class: transforms samples to bins."""
 
     residual: bool = flag(
         default=False, doc="whether rows for what lies below and above the bins follow, which the inverse needs"
     )
 
     def check_parameters(self) -> None:
-        """Raise where bins lie above half the rate, or frames are too far apart for the inverse asked for."""
+        """Raise if bins lie above fs/2, or the hop is too large for an inverse."""
         if self.fs is not None:
             self.rows(self.fs, self.residual)
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return all dimensions but frames; residual rows are counted where `fs` is given."""
+        """Return all dimensions except frames; residual rows are counted if `fs` is given."""
         if self.residual and self.fs is None:
             raise ArgumentError("fs must be given, in Hz, to count residual rows, got None")
         return (*shape, self.n_bins if self.fs is None else self.rows(self.fs, self.residual))
@@ -116,7 +116,7 @@ class LogSpectrum(LogSpaced):
 
 
 class LogSynthesis(LogSpaced):
-    """Bins and residual rows become samples."""
+    """Base class: transforms bins and residual rows to samples."""
 
     takes: ClassVar[str] = "features"
     gives: ClassVar[str] = "samples"
@@ -124,7 +124,7 @@ class LogSynthesis(LogSpaced):
     length: int | None = count(default=None, doc="samples of the result; None: frames x hop_length")
 
     def check_parameters(self) -> None:
-        """Raise where bins lie above half the rate, or frames are too far apart."""
+        """Raise if bins lie above fs/2, or the hop is too large."""
         if self.fs is not None:
             self.rows(self.fs, residual=True)
 
@@ -146,16 +146,17 @@ class LogSynthesis(LogSpaced):
 
 
 class CQT(LogSpectrum):
-    """Complex spectra whose bins lie at fmin 2^(k / bins_per_octave) Hz, all with the same Q: constant-Q transform.
+    """Constant-Q transform: complex spectra with bins at fmin 2^(k / bins_per_octave) Hz, all with the same Q.
 
-    Gives (..., n_bins, frames), with a frame for every `hop_length` samples begun; frame m is what the bins hold at
-    sample m hop_length. A sine of amplitude A at a bin's centre has the magnitude A there. A bin's width is
-    (2^(1/b) - 2^(-1/b)) times its centre, and it is 0 from the next bin's centre on. Bins are filters on the spectrum
-    of the whole signal, at positive frequencies alone: zeros fill the last hop, and the ends meet, so put zeros behind
-    the signal where that is heard. (A nonstationary Gabor transform: Velasco, Holighaus, Dörfler, Grill, DAFx 2011.)
+    The output has the shape (..., n_bins, frames), with a frame for every `hop_length` samples begun; frame m belongs
+    to sample m hop_length. A sine of amplitude A at a bin's centre has the magnitude A there. With b bins per octave, a
+    bin's width is (2^(1/b) - 2^(-1/b)) times its centre frequency, and its response is 0 from the next bin's centre on.
+    The bins are filters on the spectrum of the whole signal, at positive frequencies only. The last hop is padded with
+    zeros, and the transform is circular: append zeros if the wrap-around is audible. (A nonstationary Gabor transform:
+    Velasco, Holighaus, Dörfler, Grill, DAFx 2011.)
 
-    With `residual`, rows for the rest of the spectrum follow, those below the bins first. Then `InverseCQT` gives the
-    samples again, and `hop_length` must be <= fs / width of the highest bin.
+    `residual` appends rows for the rest of the spectrum, below the bins first. `InverseCQT` then reconstructs the
+    samples exactly, and `hop_length` must be <= fs / width of the highest bin.
 
     Raises:
         ArgumentError: bins above fs/2; with `residual`, a hop above fs / width.
@@ -173,7 +174,7 @@ class CQT(LogSpectrum):
 
 
 class VQT(LogSpectrum):
-    """Complex spectra with bins as `CQT`'s, but gamma Hz wider: variable-Q transform, quicker at low frequencies.
+    """Variable-Q transform: the bins of `CQT`, but gamma Hz wider, with better time resolution at low frequencies.
 
     Source: C. Schörkhuber, A. Klapuri, N. Holighaus, M. Dörfler, AES 53rd Conference, 2014.
 
@@ -190,13 +191,14 @@ class VQT(LogSpectrum):
 
 
 class InverseCQT(LogSynthesis):
-    """The signal of complex constant-Q spectra, exactly: the inverse of `CQT(residual=True)`.
+    """Exact inverse of `CQT(residual=True)`.
 
-    Takes (..., rows, frames), complex; gives (..., time). Each row's weights are divided by the sum of all rows'
-    squares (the dual frame). Of spectra that were changed it gives a signal whose spectra are near.
+    The input is complex, (..., rows, frames), the output (..., time). Each row's weights are divided by the sum of
+    squares over all rows (the dual frame). For modified spectra the result is a signal with similar spectra.
 
     Raises:
-        ArgumentError: bins above fs/2, a hop above fs / width of the highest bin, a length for other frames.
+        ArgumentError: bins above fs/2, a hop above fs / width of the highest bin, a length that does not match the
+            number of frames.
 
     Examples:
         >>> import torch
@@ -211,10 +213,11 @@ class InverseCQT(LogSynthesis):
 
 
 class InverseVQT(LogSynthesis):
-    """The signal of complex variable-Q spectra, exactly: the inverse of `VQT(residual=True)`; see `InverseCQT`.
+    """Exact inverse of `VQT(residual=True)`; see `InverseCQT`.
 
     Raises:
-        ArgumentError: bins above fs/2, a hop above fs / width of the highest bin, a length for other frames.
+        ArgumentError: bins above fs/2, a hop above fs / width of the highest bin, a length that does not match the
+            number of frames.
 
     Examples:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Filters over the bins of spectra as tensors, kept by their settings."""
+"""Filters over the bins of spectra as tensors, cached by their settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["cosines", "linear_bands", "mel_bands"]
 def mel_bands(
     bins: int, rate: float, n_mels: int, f_min: float, f_max: float | None, norm: str | None, mel_scale: str
 ) -> Tensor:
-    """Return `design.mel.mel_filters` as a tensor, float64; warn of bands without a bin."""
+    """Return `design.mel.mel_filters` as a float64 tensor; warn about bands without a bin."""
     return _mel_bands(bins, rate, n_mels, f_min, f_max, norm or "none", mel_scale)
 
 

@@ -1,4 +1,4 @@
-"""Frames of a signal: windows, padding, and the frames of a stream as their samples come."""
+"""Frames of a signal: windows, padding, and frames in streams."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ PAD_MODES = ("reflect", "constant", "replicate", "circular")
 
 @dataclass(frozen=True)
 class Framing:
-    """Where the frames of a signal lie.
+    """Positions of the frames of a signal.
 
     Attributes:
-        length: samples of a frame that are read.
-        hop: samples from one frame to the next.
-        origin: how far before the signal the first frame begins.
-        behind: samples behind the signal's end that frames may reach; a frame needs `length` of all these.
-        reflect: whether the signal is reflected at its ends, else zeros lie there.
-        whole_hops: whether there are as many frames as whole hops, and no further one.
+        length: samples of a frame.
+        hop: samples between frames.
+        origin: distance by which the first frame begins before the signal, in samples.
+        behind: padding after the signal that frames may use, in samples.
+        reflect: whether the padding reflects the signal instead of zeros.
+        whole_hops: whether the number of frames is the number of complete hops.
     """
 
     length: int
@@ -42,30 +42,30 @@ class Framing:
     whole_hops: bool = False
 
     def count(self, time: int) -> int:
-        """Return how many frames a signal of so many samples has."""
+        """Return the number of frames for a number of samples."""
         if self.whole_hops:
             return time // self.hop
         return max(0, (time + self.origin + self.behind - self.length) // self.hop + 1)
 
     @property
     def kept(self) -> int:
-        """How many past samples a stream keeps: those of an unfinished frame, and those that are reflected."""
+        """Past samples that a stream keeps: the samples of an incomplete frame and of the reflection."""
         return self.length + max(self.origin, self.behind, 0) + self.hop + 1
 
 
 class Framed(Feature):
-    """A processor whose every result frame depends on one frame of samples: it runs in streams."""
+    """A processor whose result frames each depend on one frame of samples; it supports streams."""
 
     @abstractmethod
     def framing(self, rate: float | None) -> Framing:
-        """Return where the frames lie."""
+        """Return the positions of the frames."""
 
     @abstractmethod
     def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
         """Return the features of `count` frames, the first of which begins `origin` samples before x."""
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream."""
+        """Return the reason why the processor cannot run in a stream, or ""."""
         return ""
 
     def features(self, x: Tensor, rate: float | None) -> Tensor:
@@ -77,12 +77,12 @@ class Framed(Feature):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the past samples, the latest last, and how many samples came and frames went."""
+        """Return no past samples, and zero counts of samples received and frames returned."""
         past = torch.zeros(*shape, self.framing(rate).kept, dtype=dtype, device=device)
         return past, torch.zeros(2, dtype=torch.int64)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
-        """Return the frames whose samples are there."""
+        """Return the frames whose samples are complete."""
         framing, (past, counts) = self.framing(rate), state
         received, given = counts.tolist()
         kept = min(received, framing.kept)
@@ -101,7 +101,7 @@ class Framed(Feature):
         return y, (enough[..., enough.shape[-1] - framing.kept :], counts)
 
     def finish(self, state: State, rate: Any) -> Tensor:
-        """Return the frames that reach beyond the end."""
+        """Return the frames that extend beyond the end."""
         framing, (past, counts) = self.framing(rate), state
         received, given = counts.tolist()
         self._check_length(framing, received)
@@ -141,28 +141,28 @@ class Windowed(Framed):
     pad_mode: str = choice(PAD_MODES, default="reflect", doc="what lies beyond the signal's ends where center is true")
 
     def check_parameters(self) -> None:
-        """Raise where the window is longer than what is transformed."""
+        """Raise if the window is longer than `n_fft`."""
         if self.win_length is not None and self.win_length > self.n_fft:
             raise ArgumentError(f"win_length must be <= n_fft = {self.n_fft}, got {self.win_length}")
 
     @property
     def hop(self) -> int:
-        """Samples from one frame to the next."""
+        """Samples between frames."""
         return self.hop_length or max(1, (self.win_length or self.n_fft) // 2)
 
     def taps(self, x: Tensor) -> Tensor:
-        """Return the window (win_length,), float64, on a signal's device; normalised, if it is to be."""
+        """Return the window (win_length,), float64, on a signal's device, optionally normalised."""
         found = window_taps(self.window, self.win_length or self.n_fft).to(x.device)
         return found / found.square().sum().sqrt() if self.normalized else found
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream."""
+        """Return the reason why the processor cannot run in a stream, or ""."""
         if self.pad or (self.center and self.pad_mode not in {"reflect", "constant"}):
             return "needs the whole signal where pad > 0 or pad_mode is neither reflect nor constant"
         return ""
 
     def framing(self, rate: float | None) -> Framing:
-        """Return where the frames lie: a window shorter than n_fft has its middle in the middle of n_fft samples."""
+        """Return the positions of the frames; a window shorter than n_fft is centred in n_fft samples."""
         length = self.win_length or self.n_fft
         left = (self.n_fft - length) // 2
         side = self.n_fft // 2 if self.center else 0
@@ -170,7 +170,7 @@ class Windowed(Framed):
         return Framing(length, self.hop, side - left, side - right, self.center and self.pad_mode == "reflect")
 
     def features(self, x: Tensor, rate: float | None) -> Tensor:
-        """Return the features of all frames, padding the signal first where `framing` does not say how."""
+        """Return the features of all frames; pad the signal first if `framing` does not."""
         side = self.n_fft // 2 if self.center else 0
         if x.shape[-1] + 2 * self.pad + 2 * side < self.n_fft:
             raise ArgumentError(
@@ -194,9 +194,9 @@ def window_taps(name: Any, length: int, symmetric: bool = False) -> Tensor:
     """Return a window (length,), float64.
 
     Args:
-        name: what `scipy.signal.get_window` takes, or "povey": Kaldi's, a symmetric Hann window to the power of 0.85.
+        name: a window of `scipy.signal.get_window`, or "povey": Kaldi's symmetric Hann window to the power of 0.85.
         length: samples.
-        symmetric: whether its ends are equal; else it is one period.
+        symmetric: whether the window is symmetric; otherwise periodic.
     """
     return _window_taps(name, length, symmetric)
 

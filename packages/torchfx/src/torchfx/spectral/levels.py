@@ -1,4 +1,4 @@
-"""Powers and magnitudes in decibels."""
+"""Convert powers and magnitudes to decibels."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ AMIN = 1e-10
 
 
 class AmplitudeToDB(Feature):
-    """Powers or magnitudes in dB, 0 dB being 1; below 1e-10 they count as that.
+    """Convert powers or magnitudes to dB relative to 1; values below 1e-10 count as 1e-10.
 
-    With `top_db`, what lies further below the loudest value of an example, all of its channels taken together, is
-    raised to that: then all frames are needed.
+    `top_db` limits the levels to this distance below the maximum of an example over all channels; this needs all
+    frames.
 
     Examples:
         >>> import torch
@@ -37,11 +37,11 @@ class AmplitudeToDB(Feature):
     )
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream."""
+        """Return the reason why the processor cannot run in a stream, or ""."""
         return "" if self.top_db is None else "needs the whole signal, whose loudest value top_db counts from"
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape it is given."""
+        """Return the shape unchanged."""
         return shape
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
@@ -51,7 +51,7 @@ class AmplitudeToDB(Feature):
 
 
 def limited(levels: Tensor, top_db: float | None) -> Tensor:
-    """Return levels (..., channels, bins, frames), in dB, no further below the loudest one of their example."""
+    """Return levels (..., channels, bins, frames) in dB, limited relative to the maximum of each example."""
     if top_db is None:
         return levels
     dims = (-3, -2, -1) if levels.dim() > 2 else (-2, -1)

@@ -1,4 +1,4 @@
-"""Log-mel features as the recognisers of several projects take them."""
+"""Log-mel features, as the speech recognizers of several projects compute them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ NATURAL, DECIMAL, DECIBELS = 1.0, 1 / math.log(10), 10 / math.log(10)
 
 @dataclass(frozen=True)
 class Preset:
-    """How a project computes its features.
+    """Settings of a project's features.
 
     Attributes:
-        length, hop: the window and its step: samples, or seconds where they are no whole numbers.
-        n_fft: samples that are transformed; 0: the next power of two.
-        n_mels: bands, where no other number is given.
+        length, hop: window length and hop: samples (int) or seconds (float).
+        n_fft: samples of each transform; 0: the next power of two.
+        n_mels: default number of bands.
         mel_scale, norm: of the filters, see `torchfx.design.mel.mel_filters`.
         gain, floor, offset: the logarithm is gain log(max(band + offset, floor)).
-        rate: the sample rate (Hz) the project works at; None: any.
-        window: its name; `symmetric` where both of its ends are equal.
-        center: whether frame f has its middle at sample f hop.
-        reflect: whether the signal is reflected at its ends, else zeros lie there.
-        whole_hops: whether there are as many frames as whole hops, and none more.
-        f_min: lowest corner, Hz.
-        scale: what samples are multiplied by.
-        preemphasis: of each frame; `whole_preemphasis` of the whole signal.
+        rate: the sample rate (Hz) of the project; None: any.
+        window: name of the window; `symmetric` if it is symmetric instead of periodic.
+        center: whether frame f is centred at sample f * hop.
+        reflect: whether the padding reflects the signal instead of zeros.
+        whole_hops: whether the number of frames is the number of complete hops.
+        f_min: lower edge of the lowest band, Hz.
+        scale: factor on the samples.
+        preemphasis: pre-emphasis coefficient of each frame; `whole_preemphasis`: of the whole signal.
         centred: whether each frame's mean is subtracted.
-        needs_whole: whether a last step reads all frames.
+        needs_whole: whether the last step needs all frames.
     """
 
     length: float
@@ -67,7 +67,7 @@ class Preset:
     needs_whole: bool = False
 
     def samples(self, rate: float) -> tuple[int, int, int]:
-        """Return window, step and transform in samples."""
+        """Return window length, hop and transform length in samples."""
         length = self.length if isinstance(self.length, int) else int(rate * self.length)
         hop = self.hop if isinstance(self.hop, int) else int(rate * self.hop)
         return length, hop, self.n_fft or 1 << (length - 1).bit_length()
@@ -96,7 +96,7 @@ PRESETS = {
 
 
 class LogMel(Framed):
-    """Logarithms of mel bands, exactly as a project computes them: what its models were trained on.
+    """Log-mel features, exactly as a project computes them for its models.
 
     ============ ============================================================================================
     whisper      16 kHz; 10^-8 of the loudest band at least, for each channel; (log10 + 4) / 4; 80 bands
@@ -106,11 +106,11 @@ class LogMel(Framed):
     torchaudio   `MelSpectrogram`, then `AmplitudeToDB`, 128 bands
     ============ ============================================================================================
 
-    Gives (..., n_mels, frames). What depends on all frames (the loudest band of whisper and librosa, nemo's mean and
-    deviation) needs the whole signal; `normalize=False` leaves that step out, for streams.
+    The output has the shape (..., n_mels, frames). Steps that depend on all frames (the maximum of whisper and librosa,
+    nemo's mean and standard deviation) need the whole signal; `normalize=False` omits them, for streams.
 
     Raises:
-        SampleRateError: the signal has another rate than the preset is for.
+        SampleRateError: the signal does not have the preset's sample rate.
 
     Examples:
         >>> import torch, torchfx as fx
@@ -129,17 +129,17 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where the rate contradicts the preset."""
+        """Raise if the rate contradicts the preset."""
         if self.fs is not None:
             self.rate_for(self.fs)
 
     @property
     def required_rate(self) -> float | None:
-        """The sample rate (Hz) the preset is for; None: any."""
+        """The sample rate (Hz) of the preset; None: any."""
         return PRESETS[self.preset].rate
 
     def rate_for(self, rate: float | None) -> float | None:
-        """Return the rate (Hz) to work at, or raise where the preset is for another one."""
+        """Return the rate (Hz) to work at, or raise if the preset needs another rate."""
         fixed = self.required_rate
         for given in (rate, self.fs):
             if fixed is not None and given is not None and given != fixed:
@@ -154,7 +154,7 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
         return (*shape, self.n_mels or PRESETS[self.preset].n_mels)
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream."""
+        """Return the reason why the processor cannot run in a stream, or ""."""
         if PRESETS[self.preset].needs_whole and self.normalize:
             return "needs the whole signal for its last step, which normalize=False leaves out"
         if PRESETS[self.preset].whole_preemphasis:
@@ -162,7 +162,7 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
         return ""
 
     def framing(self, rate: Any) -> Framing:
-        """Return where the frames lie."""
+        """Return the positions of the frames."""
         preset = PRESETS[self.preset]
         length, hop, n_fft = preset.samples(rate)
         if length < 2 or hop < 1:

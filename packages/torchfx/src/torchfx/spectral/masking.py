@@ -1,4 +1,4 @@
-"""Stretches of time and bands of frequency that are blanked out at random, for training."""
+"""Random time and frequency masking, for training."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ __all__ = ["FrequencyMasking", "SpecAugment", "TimeMasking"]
 
 
 def masked(x: Tensor, longest: int, dim: int, apart: bool, value: Tensor | float) -> Tensor:
-    """Return features with a stretch of a dimension replaced.
+    """Return features with a random range of a dimension replaced.
 
-    Its length is uniform in [0, longest), and its start uniform in what that leaves, by PyTorch's generator.
+    The length is uniform in [0, longest), and the start is uniform over the possible positions. PyTorch's generator
+    draws both.
 
     Args:
         x: (..., bins, frames).
-        longest: bins or frames.
+        longest: maximum length in bins or frames.
         dim: -2 or -1.
-        apart: whether each example and channel gets its own stretch.
-        value: what takes the stretch's place.
+        apart: whether each example and channel gets a separate range.
+        value: the replacement.
     """
     if longest < 1:
         return x
@@ -37,7 +38,7 @@ def masked(x: Tensor, longest: int, dim: int, apart: bool, value: Tensor | float
 
 
 class TimeMasking(Feature):
-    """Blank out a stretch of frames at random.
+    """Mask a random range of frames.
 
     Source: D. S. Park et al., SpecAugment: A Simple Data Augmentation Method for Automatic Speech Recognition,
     Interspeech 2019.
@@ -56,7 +57,7 @@ class TimeMasking(Feature):
     mask_value: float = number(default=0.0, draws=(-1.0, 1.0), learnable=False, doc="value that replaces masked parts")
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape it is given."""
+        """Return the shape unchanged."""
         return shape
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
@@ -66,7 +67,7 @@ class TimeMasking(Feature):
 
 
 class FrequencyMasking(Feature):
-    """Blank out a band of bins at random; see `TimeMasking`.
+    """Mask a random range of bins; see `TimeMasking`.
 
     Examples:
         >>> import torch
@@ -81,7 +82,7 @@ class FrequencyMasking(Feature):
     mask_value: float = number(default=0.0, draws=(-1.0, 1.0), learnable=False, doc="value that replaces masked parts")
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape it is given."""
+        """Return the shape unchanged."""
         return shape
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
@@ -90,7 +91,7 @@ class FrequencyMasking(Feature):
 
 
 class SpecAugment(Feature):
-    """Blank out several stretches of frames and several bands of bins at random; see `TimeMasking`.
+    """Mask several random ranges of frames and of bins; see `TimeMasking`.
 
     Examples:
         >>> import torch
@@ -111,7 +112,7 @@ class SpecAugment(Feature):
     zero_masking: bool = flag(default=False, doc="replaces masked parts with 0 instead of the mean of all features")
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape it is given."""
+        """Return the shape unchanged."""
         return shape
 
     def features(self, x: Tensor, rate: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Bands evenly spaced in mel, of spectra and of signals."""
+"""Mel bands of spectra and signals."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ SCALES = ("htk", "slaney", "kaldi")
 
 
 class MelScale(Feature):
-    """Sums of a spectrum's bins under triangles that are evenly spaced in mel.
+    """Sum the bins of spectra with triangular mel filters.
 
-    Takes (..., n_stft, frames), gives (..., n_mels, frames). `torchfx.design.mel.mel_filters` has the formulas.
+    The input has the shape (..., n_stft, frames), the output (..., n_mels, frames). `torchfx.design.mel.mel_filters`
+    has the formulas.
 
     Examples:
         >>> import torch
@@ -45,7 +46,7 @@ class MelScale(Feature):
         return (*shape[:-1], self.n_mels)
 
     def filters(self, rate: float, like: Tensor) -> Tensor:
-        """Return the bands (n_mels, n_stft), as precise as a spectrum and where it lies."""
+        """Return the filters (n_mels, n_stft) with the spectrum's type and device."""
         found = mel_bands(self.n_stft, rate, self.n_mels, self.f_min, self.f_max, self.norm, self.mel_scale)
         return found.to(like.device, like.dtype)
 
@@ -57,9 +58,9 @@ class MelScale(Feature):
 
 
 class InverseMelScale(MelScale):
-    """The spectrum of least energy that has given mel bands, where that is not negative; elsewhere 0.
+    """Estimate a spectrum from mel bands: the least-norm solution, with negative values set to 0.
 
-    Takes (..., n_mels, frames), gives (..., n_stft, frames).
+    The input has the shape (..., n_mels, frames), the output (..., n_stft, frames).
 
     Examples:
         >>> import torch
@@ -81,9 +82,9 @@ class InverseMelScale(MelScale):
 
 
 class MelSpectrogram(Windowed):
-    """Bands of the power spectra of a signal, evenly spaced in mel.
+    """Mel spectrogram: mel bands of the power spectra of a signal.
 
-    Gives (..., n_mels, frames): what `Spectrogram | MelScale` gives, in one pass.
+    The output has the shape (..., n_mels, frames) and equals `Spectrogram | MelScale`, computed in one pass.
 
     Examples:
         >>> import torch, torchfx as fx

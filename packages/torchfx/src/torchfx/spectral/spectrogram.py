@@ -1,4 +1,4 @@
-"""Spectra over time, and back to samples."""
+"""Spectrograms and their inverses."""
 
 from __future__ import annotations
 
@@ -56,9 +56,10 @@ def band_powers(
 
 
 class Spectrogram(Windowed):
-    """Spectra of windows along a signal: powers, magnitudes, or complex.
+    """Spectrogram: power, magnitude or complex spectra of windows along a signal.
 
-    Gives (..., n_fft // 2 + 1, frames): bin k lies at k fs / n_fft. As torchaudio's, computed as `torch.stft` does.
+    The output has the shape (..., n_fft // 2 + 1, frames); bin k lies at k fs / n_fft. Equals torchaudio's
+    `Spectrogram`.
 
     Examples:
         >>> import torch
@@ -90,15 +91,16 @@ class Spectrogram(Windowed):
 
 
 class InverseSpectrogram(Feature):
-    """The signal whose complex spectra are nearest to those given: the inverse of `Spectrogram(power=None)`.
+    """Inverse STFT: the signal whose complex spectra are closest to the input; the inverse of
+    `Spectrogram(power=None)`.
 
-    Takes (..., n_fft // 2 + 1, frames), complex; gives (..., time). Windowed frames are added up and divided by the sum
-    of the squared windows (D. W. Griffin, J. S. Lim, Signal Estimation from Modified Short-Time Fourier Transform, IEEE
-    Trans. ASSP 32 (2), 1984), as `torch.istft` does. In a stream a sample appears with the last frame that covers it,
-    `latency_frames` behind its own.
+    The input is complex, (..., n_fft // 2 + 1, frames), the output (..., time). Windowed frames are overlap-added and
+    divided by the sum of the squared windows (D. W. Griffin, J. S. Lim, Signal Estimation from Modified Short-Time
+    Fourier Transform, IEEE Trans. ASSP 32 (2), 1984), as in `torch.istft`. In a stream a sample is returned with the
+    last frame that covers it, `latency_frames` after its own frame.
 
     Raises:
-        ArgumentError: a hop above the window, or samples that no window covers.
+        ArgumentError: the hop exceeds the window, or no window covers some samples.
 
     Examples:
         >>> import torch
@@ -124,7 +126,7 @@ class InverseSpectrogram(Feature):
     length: int | None = count(default=None, doc="samples of the result; None: as many as the frames cover")
 
     def check_parameters(self) -> None:
-        """Raise where windows don't overlap."""
+        """Raise if the windows do not overlap."""
         length = self.win_length or self.n_fft
         if length > self.n_fft:
             raise ArgumentError(f"win_length must be <= n_fft = {self.n_fft}, got {length}")
@@ -133,25 +135,25 @@ class InverseSpectrogram(Feature):
 
     @property
     def hop(self) -> int:
-        """Samples from one frame to the next."""
+        """Samples between frames."""
         return self.hop_length or max(1, (self.win_length or self.n_fft) // 2)
 
     @property
     def start(self) -> int:
-        """How many samples after the first frame's first one the result begins."""
+        """Position of the first sample of the result in the first frame."""
         return self.pad + (self.n_fft // 2 if self.center else 0)
 
     @property
     def latency_frames(self) -> int:
-        """How many frames after frame f a stream gives samples up to (f + 1) hop_length."""
+        """Latency in frames: after frame f + latency_frames, a stream has returned samples up to (f + 1) hop_length."""
         return -(-(self.start + self._held) // self.hop)
 
     def refusal(self) -> str:
-        """Return "": it runs in streams."""
+        """Return "", since streams are supported."""
         return ""
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the leading dimensions of the samples for those of spectra (..., bins)."""
+        """Return the leading dimensions of the samples for spectra (..., bins)."""
         return tuple(shape[:-1])
 
     def features(self, x: Tensor, rate: float | None) -> Tensor:
@@ -167,12 +169,12 @@ class InverseSpectrogram(Feature):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the sums of frames that have not been given, and how many frames came."""
+        """Return zeros for pending sums, and a frame count of 0."""
         sums = torch.zeros(*shape[:-1], self._held + self.n_fft - self.hop, dtype=dtype, device=device)
         return sums, torch.zeros(1, dtype=torch.int64)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
-        """Return the samples that no further frame covers."""
+        """Return the samples that no later frame covers."""
         sums, count = state
         if not x.shape[-1]:
             return sums[..., :0], state
@@ -186,7 +188,7 @@ class InverseSpectrogram(Feature):
         return self._divided(added, window, begun, end, int(after)), (added[..., time:], after)
 
     def finish(self, state: State, rate: Any) -> Tensor:
-        """Return the samples that the last frames cover, and zeros behind them up to `length`."""
+        """Return the samples that the last frames cover, padded with zeros to `length`."""
         sums, count = state
         frames = int(count)
         if not frames:
@@ -283,10 +285,11 @@ def check_covered(covered: int, n_fft: int, hop: int, length: int | None, start:
 
 
 class GriffinLim(Feature):
-    """A signal whose spectra have the magnitudes given, found by iteration.
+    """Griffin-Lim: iteratively find a signal with given magnitude spectra.
 
-    Takes (..., n_fft // 2 + 1, frames), real; gives (..., time). Source: N. Perraudin, P. Balazs, P. L. Søndergaard, A
-    Fast Griffin-Lim Algorithm, WASPAA 2013; with momentum 0 it is the algorithm of Griffin and Lim, 1984.
+    The input is real, (..., n_fft // 2 + 1, frames), the output (..., time). Source: N. Perraudin, P. Balazs, P. L.
+    Søndergaard, A Fast Griffin-Lim Algorithm, WASPAA 2013; a momentum of 0 gives the algorithm of Griffin and Lim,
+    1984.
 
     Examples:
         >>> import torch
@@ -312,11 +315,11 @@ class GriffinLim(Feature):
     rand_init: bool = flag(default=True, doc="whether phases begin at random, by PyTorch's generator, else at 0")
 
     def check_parameters(self) -> None:
-        """Raise where windows don't overlap."""
+        """Raise if the windows do not overlap."""
         InverseSpectrogram(self.n_fft, self.win_length, self.hop_length)
 
     def refusal(self) -> str:
-        """Return why the processor can't run in a stream."""
+        """Return the reason why the processor cannot run in a stream."""
         return "needs the whole signal, since each iteration changes the phases of frames by those of all around them"
 
     def features(self, x: Tensor, rate: float | None) -> Tensor:
@@ -363,9 +366,9 @@ def griffin_lim(
 
 
 class SpectralCentroid(Windowed):
-    """The mean frequency of each window's spectrum, weighted by magnitude, in Hz.
+    """Spectral centroid: the magnitude-weighted mean frequency of each window's spectrum, in Hz.
 
-    Gives (..., 1, frames); 0 where a window is silent.
+    The output has the shape (..., 1, frames); it is 0 for silent windows.
 
     Examples:
         >>> import torch

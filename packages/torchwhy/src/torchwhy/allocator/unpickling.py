@@ -68,7 +68,7 @@ def read_here(data: bytes) -> Any:
     try:
         return _read(data, place)
     except UnicodeDecodeError:
-        raise PickleError(f"a text is no UTF-8 at byte {place[0]:,}") from None
+        raise PickleError(f"a text is not UTF-8 at byte {place[0]:,}") from None
     except (IndexError, KeyError, TypeError, ValueError, struct.error):
         raise PickleError(f"its data make no sense at byte {place[0]:,}") from None
 

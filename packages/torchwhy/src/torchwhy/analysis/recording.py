@@ -90,7 +90,7 @@ class StepTimes(msgspec.Struct, frozen=True):
 
 
 class WindowTimes(msgspec.Struct, frozen=True):
-    """The time the findings and the breakdown speak of, and the steps in it; `inferred`: from what repeats."""
+    """The time range of the findings and the breakdown, and its steps; `inferred`: found from repetition."""
 
     name: str
     start_us: float

@@ -65,7 +65,7 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
             if not callable(schedule):
                 raise ArgumentTypeError(f"schedule must be callable, as torch.profiler.schedule(...), got {schedule!r}")
             if steps != Schedule.of(3, 1, None, 1):
-                raise ArgumentError("schedule says which steps are recorded: leave out wait, warmup, active and repeat")
+                raise ArgumentError("schedule determines the recorded steps: omit wait, warmup, active and repeat")
             steps = Schedule.of_actions(schedule)
         if not isinstance(path, (str, os.PathLike)):
             raise ArgumentTypeError(f"path must name a folder, got {path!r}")

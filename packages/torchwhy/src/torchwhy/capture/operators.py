@@ -24,7 +24,7 @@ class OperatorRow:
         kind: "operator", "annotation" (a `record_function` range; its own time is Python), or "kernel" (on a device).
         calls: how often it ran in the recorded windows.
         self_cpu_us: time on the CPU outside the operators it calls.
-        cpu_us: time on the CPU, including them; a call inside one of its own name counts once.
+        cpu_us: time on the CPU, including them; nested calls of the same operator count once.
         self_device_us: time of the kernels it launched itself, or of the kernel itself.
         device_us: the same including the operators it calls.
         self_cpu_bytes: allocated minus released on the CPU, by itself; 0 where memory was not recorded.

@@ -14,11 +14,11 @@ ACTIVITIES: Final = ("cpu", "cuda", "xpu")
 
 
 def activities_of(values: Iterable[Any]) -> tuple[str, ...]:
-    """Return the names of what is to be recorded, of `ACTIVITIES`, from names or `torch.profiler.ProfilerActivity`.
+    """Return the activities to record, names of `ACTIVITIES`, from names or `torch.profiler.ProfilerActivity`.
 
     Raises:
-        ArgumentError: there is none, or one of another name.
-        ArgumentTypeError: that is no list.
+        ArgumentError: the list is empty, or has an unknown name.
+        ArgumentTypeError: the argument is not a list.
 
     >>> activities_of(["CUDA", "cpu"])
     ('cpu', 'cuda')

@@ -67,7 +67,7 @@ class Schedule:
     def of_actions(cls, action: Callable[[int], Any]) -> Schedule:
         """Return the schedule that a function from a step's number to a `ProfilerAction` describes.
 
-        Such functions are what `torch.profiler.schedule(...)` returns; its `skip_first` is part of the first wait.
+        `torch.profiler.schedule(...)` returns such functions; its `skip_first` is part of the first wait.
 
         Args:
             action: is asked for the steps up to the end of the second window, and for one much later.
@@ -132,7 +132,7 @@ class Schedule:
         return (not self.repeat or step < self.length) and step % self.cycle == self.cycle - 1
 
     def __str__(self) -> str:
-        """Return it as it stands in reports."""
+        """Return the schedule as text for reports."""
         text = f"wait {self.wait}, warmup {self.warmup}, active {self.active}{' or more' if self.grows else ''}"
         if self.repeat == 1:
             return text

@@ -309,7 +309,7 @@ class Session:
         )  # fmt: skip
 
     def _count_calls(self) -> None:
-        """Count the calls of the last step that runs unprofiled, unless there is none to compare others with."""
+        """Count the calls of the last unprofiled step, unless no unprofiled step can be compared with others."""
         clock, last = self.clock, self.schedule.wait - 1
         if self.options.stacks is None and clock is not None and clock.step == last > 0 and not self.stopped:
             self._calls = PythonCalls()
@@ -390,7 +390,9 @@ class Session:
         if self.clock is None or self.phase is not Phase.DONE:
             self.recorder.stop(keep=self.clock is not None)
             self.made_room = True
-            self.give_up("the program started a PyTorch profiler of its own and only one can run; this one made room")
+            self.give_up(
+                "the program started another PyTorch profiler, and only one can run at a time; torchwhy stopped"
+            )
 
     def _someone_exports(self, path: Path) -> None:
         if self.recorder is None or not self.recorder.busy:

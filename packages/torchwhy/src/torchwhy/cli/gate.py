@@ -58,7 +58,7 @@ def run(path: Path, request: Request) -> int:
 def _budgets(request: Request) -> tuple[Budget, ...]:
     source = request.pyproject or find_pyproject(Path.cwd())
     if source is None and request.name is not None:
-        raise ArgumentError(f"--name {request.name} needs a pyproject.toml, and there is none here or above")
+        raise ArgumentError(f"--name {request.name} needs a pyproject.toml in this folder or one of its parents")
     return budgets_from(source, request.name) if source else ()
 
 

@@ -31,7 +31,7 @@ def run(given: Sequence[str], form: str, verbose: bool, output: Path | None, ope
         if len(given) > 2:
             raise ArgumentError(f"SNAPSHOT must be one file, or two to compare, got {len(given)}")  # noqa: TRY301
         if opens and output is None:
-            raise ArgumentError("--open opens the page that -o names, and there is none")  # noqa: TRY301
+            raise ArgumentError("--open needs -o FILE, which names the page to open")  # noqa: TRY301
         with patience(f"reading {' and '.join(given)}"):
             found = [_read(path) for path in given]
             if output is None:

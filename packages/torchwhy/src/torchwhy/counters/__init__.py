@@ -1,12 +1,11 @@
-"""Counts of what a stretch of any PyTorch program did: deterministic where times are not.
+"""Count the operations of a block of PyTorch code: unlike times, counts are deterministic.
 
     with torchwhy.count() as c:
         step(batch)
     print(c)
 
-Operators are seen by a `TorchDispatchMode`, graph breaks and recompilations are read from `torch._dynamo`'s own
-records, and launches come from `torch.profiler`. `metrics` says what each number means; `counting` says what is not
-seen.
+A `TorchDispatchMode` counts operators, `torch._dynamo`'s records give graph breaks and recompilations, and
+`torch.profiler` counts launches. `metrics` describes each number; `counting` describes what is not counted.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["Compilation", "CopyTotal", "Counting", "Counts", "GraphBreak", "Sync
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name when it is first used: reading saved counts needs no PyTorch, taking them does."""
+    """Load a name on first use: reading saved counts does not need PyTorch, counting does."""
     for home in ("counts", "counting"):
         if name in __all__ and name in (module := import_module(f"torchwhy.counters.{home}")).__all__:
             return getattr(module, name)

@@ -26,10 +26,10 @@ R = TypeVar("R")
 
 
 class Counting:
-    """A count under way; afterwards its numbers, which are also attributes of this object."""
+    """A running count; its numbers are also attributes of this object."""
 
     def __init__(self, trace: bool | None = None) -> None:
-        """Prepare; entering the block begins."""
+        """Prepare the count; entering the block starts it."""
         self._wish = trace
         self._tally = Tally()
         self._trace: TraceSum | None = None
@@ -38,7 +38,7 @@ class Counting:
         self._counts: Counts | None = None
 
     def __enter__(self) -> Counting:
-        """Begin to count."""
+        """Start counting."""
         if self._mark is not None:
             raise TorchWhyError("this count has been used; every `with` needs its own torchwhy.count()")
         self._mark = CompilerMark()
@@ -54,13 +54,13 @@ class Counting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End, also when the block raised; its exception continues."""
+        """Stop counting; an exception of the block propagates."""
         self._stack.__exit__(kind, error, traceback)
         self._counts = self.counts
 
     @property
     def counts(self) -> Counts:
-        """The numbers as frozen data; inside the block those so far, without what the end of a trace adds."""
+        """The numbers as frozen data; inside the block, the numbers so far, without those from a trace."""
         if self._counts is not None:
             return self._counts
         if self._mark is None:
@@ -90,7 +90,7 @@ class Counting:
 
 
 class Counted(Generic[P, R]):
-    """A function whose latest call's `Counts` are in `.counts`."""
+    """A function with the `Counts` of its latest call in `.counts`."""
 
     def __init__(self, function: Callable[P, R], trace: bool | None) -> None:
         """Wrap `function`."""
@@ -117,16 +117,17 @@ class Counted(Generic[P, R]):
 
 
 def count(*, trace: bool | None = None) -> Counting:
-    """Count what the block does: operators, waits, copies, allocations, graph breaks, recompilations.
+    """Count the operations of a block: operators, waits, copies, allocations, graph breaks, recompilations.
 
-    Counts may be nested; each sees all that happens inside it. Work of other threads is not seen, except the backward
-    pass of this one. Compiled code runs compiled: what a fused kernel does inside is no operator call. Counting adds
-    about 6 us to each operator call, 30 us with a trace (benchmark/count_overhead.py), so don't read times inside.
+    Counts can be nested; each includes everything inside its block. Work of other threads is not counted, except the
+    backward pass of this thread. Compiled code runs compiled, so the contents of a fused kernel are not operator calls.
+    Counting adds about 6 us to each operator call, 30 us with a trace (benchmark/count_overhead.py), so do not measure
+    times inside the block.
 
     Args:
-        trace: record with `torch.profiler` too, for `dispatches`, `kernel_launches` and breaks in code compiled
-            earlier. None does so where CUDA is in use. PyTorch can have one profiler at a time: use False if
-            the block opens its own.
+        trace: also record with `torch.profiler`, for `dispatches`, `kernel_launches` and breaks in code compiled
+            earlier. None does so if CUDA is in use. PyTorch allows one profiler at a time: use False if the block uses
+            a profiler.
 
     >>> import torch
     >>> a, b = torch.ones(2, 2), torch.ones(2, 2)
@@ -143,7 +144,7 @@ def counted(function: Callable[P, R], /) -> Counted[P, R]: ...
 @overload
 def counted(*, trace: bool | None = None) -> Callable[[Callable[P, R]], Counted[P, R]]: ...
 def counted(function: Callable[..., Any] | None = None, /, *, trace: bool | None = None) -> Any:
-    """Count every call of a function; `.counts` holds those of the latest.
+    """Count every call of a function; `.counts` has the counts of the latest call.
 
     >>> import torch
     >>> @counted

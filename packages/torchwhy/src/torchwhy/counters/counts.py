@@ -1,4 +1,4 @@
-"""The result of a count: frozen numbers with names, printed as a table, kept as JSON."""
+"""The result of a count: named numbers that print as a table and save as JSON."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _IF_ANY = ("native_calls", "dispatches", "flops", "compilations")
 
 @dataclass(frozen=True)
 class Sync:
-    """A place where the host waited for a device, and how often it did.
+    """A place where the host waited for a device, and the number of waits.
 
     Args:
         operator: the operator or function that waited, `aten::_local_scalar_dense` for `.item()`.
         where: the line of the program that called it, `file.py:12 in step`.
-        times: how often.
+        times: number of waits.
     """
 
     operator: str
@@ -37,7 +37,7 @@ class Sync:
 
 @dataclass(frozen=True)
 class CopyTotal:
-    """All copies of one kind: how many and how many bytes arrived, None where that is not known."""
+    """All copies of one kind: their number and bytes, None if unknown."""
 
     times: int | None = 0
     bytes: int | None = 0
@@ -45,7 +45,7 @@ class CopyTotal:
 
 @dataclass(frozen=True)
 class GraphBreak:
-    """A reason for which `torch.compile` cut a graph in two, and how often while compiling."""
+    """A reason for graph breaks of `torch.compile`, and their number while compiling."""
 
     reason: str
     where: str
@@ -54,12 +54,12 @@ class GraphBreak:
 
 @dataclass(frozen=True)
 class Compilation:
-    """A frame that `torch.compile` compiled again although it had compiled code for it.
+    """A recompilation by `torch.compile`.
 
     Args:
         function: the name of the compiled function.
         where: `file.py:12`, its first line.
-        reason: the guard that failed, as `torch._dynamo` words it.
+        reason: the failed guard, in the words of `torch._dynamo`.
     """
 
     function: str
@@ -69,23 +69,23 @@ class Compilation:
 
 @dataclass(frozen=True, repr=False)
 class Counts:
-    """What a stretch of a program did.
+    """Counts of a block of code.
 
     Args:
         operators: calls by operator, `{"aten::mm": 2}`; native_calls: those outside PyTorch's namespaces.
-        lines: the lines that made those calls and the copies, `{"aten::mm": {"train.py:12 in step": 2}}`, where known.
-        syncs: waits of the host for a device, each with its line. On the CPU it is empty.
-        copies: by kind, `{"HtoD": CopyTotal(times, bytes)}`; HtoH are copies within the host's memory.
-        allocations, allocated_bytes: storages of tensors that operators returned, in bytes. Scratch memory inside an
-            operator and memory that compiled code takes for itself are not among them.
-        flops: floating-point operations by operator, of those that `torch.utils.flop_counter` knows: matrix products,
-            convolutions, attention; not those inside compiled code.
-        compilations, graph_breaks, recompiles: what `torch.compile` did during the count.
-        compiled_before: what it had compiled before; None where that is not known.
-        kernel_launches: launches on CUDA and ROCm devices; None where they could not be counted, `notes` says why.
-        dispatches: operators that Python called itself; None unless traced.
-        notes: what limits these numbers. A number that is not known, as in counts read off a trace, is None.
-            environment: where they were counted.
+        lines: the program lines of these calls and copies, `{"aten::mm": {"train.py:12 in step": 2}}`, if known.
+        syncs: waits of the host for a device, each with its line. Empty on the CPU.
+        copies: copies by kind, `{"HtoD": CopyTotal(times, bytes)}`; HtoH are copies within host memory.
+        allocations, allocated_bytes: storages of tensors that operators returned, and their bytes. Scratch memory
+            inside operators and memory that compiled code allocates are not included.
+        flops: floating-point operations by operator, for the operators of `torch.utils.flop_counter`: matrix products,
+            convolutions, attention; without compiled code.
+        compilations, graph_breaks, recompiles: of `torch.compile` during the count.
+        compiled_before: earlier compilations; None if unknown.
+        kernel_launches: launches on CUDA and ROCm devices; None if they could not be counted (`notes` has the reason).
+        dispatches: operators that Python called directly; None without a trace.
+        notes: limitations of these numbers. Unknown numbers, as in counts from a trace, are None. environment: the
+            environment of the count.
 
     >>> counts = Counts(operators={"aten::mm": 2, "aten::relu": 1})
     >>> counts["operators"], counts["aten::mm"], counts["syncs"]
@@ -110,7 +110,7 @@ class Counts:
     environment: dict[str, str] = field(default_factory=dict)
 
     def metrics(self) -> dict[str, int | None]:
-        """Return every metric by name; None is what was not counted."""
+        """Return every metric by name; None if it was not counted."""
         unknown = CopyTotal(None, None)
         totals = {kind: unknown if self.copies is None else self.copies.get(kind, CopyTotal()) for kind in COPY_KINDS}
         values = {
@@ -131,13 +131,13 @@ class Counts:
         """Return one metric, or the calls of one operator (`"aten::mm"`).
 
         Raises:
-            ArgumentError: for a name that is neither.
+            ArgumentError: the name is neither a metric nor an operator.
         """
         check_name(name)
         return self.operators.get(name, 0) if "::" in name else self.metrics()[name]
 
     def parts(self, name: str) -> list[Row]:
-        """Return what a metric, or the calls of one operator, are made of, largest first; none where that is not known.
+        """Return the parts of a metric or of an operator's calls, largest first; empty if unknown.
 
         >>> Counts(operators={"aten::mm": 2}, lines={"aten::mm": {"train.py:12 in step": 2}}).parts("operators")
         [Row(label='aten::mm', number='2', text='train.py:12 in step')]
@@ -189,23 +189,23 @@ class Counts:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, the content of `counts.json`: `schema` 1, `metrics`, and the details behind them."""
+        """Return plain data, the content of `counts.json`: `schema` 1, `metrics`, and their details."""
         return {"schema": SCHEMA, "metrics": self.metrics(), **asdict(self)}
 
     def save(self, path: str | Path) -> Path:
-        """Write `counts.json` into a folder (a path without suffix is one), or a file of any name ending in .json.
+        """Write `counts.json` into a folder (a path without a suffix), or a file whose name ends in .json.
 
         Raises:
-            CountsFileError: if it cannot be written.
+            CountsFileError: the file cannot be written.
         """
         return write_counts_file(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> Counts:
-        """Read what `save` wrote: a file, or a folder with a `counts.json`.
+        """Read saved counts: a file, or a folder with a `counts.json`.
 
         Raises:
-            CountsFileError: if the file does not exist or holds no counts.
+            CountsFileError: the file does not exist or has no counts.
         """
         return read_counts_file(path, cls)
 

@@ -1,4 +1,4 @@
-"""The names of the numbers a count yields, and what each of them means."""
+"""The metrics of a count and their descriptions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPILER_METRICS = frozenset({"compilations", "graph_breaks", "recompiles"})  # 
 
 
 def check_name(name: str) -> None:
-    """Accept a metric or an operator.
+    """Return the name of a metric or an operator, or raise.
 
     >>> check_name("sync")
     Traceback (most recent call last):

@@ -59,7 +59,7 @@ def _install(change: int) -> None:
 
 
 def _find(place: str) -> Any:
-    """Return a module that is loaded, or a class in one; None where there is none."""
+    """Return a loaded module, or a class in it; None if it is not loaded."""
     if place in sys.modules:
         return sys.modules[place]
     module, _, name = place.rpartition(".")

@@ -65,7 +65,7 @@ def paired(a: Job, b: Job) -> tuple[Pair, ...]:
     for job in (a, b):
         if not job.numbered:
             raise ArgumentError(
-                f"the traces in {job.folder} must tell their ranks to be compared; name one trace of it"
+                f"the traces in {job.folder} must contain their ranks to be compared; name one trace of it"
             )
     pairs = tuple(
         Pair(rank, summary, b.summaries[b.numbers.index(rank)])

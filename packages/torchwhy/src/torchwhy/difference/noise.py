@@ -198,7 +198,7 @@ def _exp(value: float) -> float:
 
 
 def _pairs_outside(n: int, m: int, confidence: float) -> int:
-    """How many of the n*m ordered pairs lie below (and above) an interval of a confidence; -1 where there is none."""
+    """How many of the n*m ordered pairs lie below (and above) an interval of a confidence; -1 if no interval exists."""
     if n + m > 40:  # the normal approximation is good to a fraction of a pair
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         return max(int(n * m / 2 - z * math.sqrt(n * m * (n + m + 1) / 12)), 0)

@@ -30,7 +30,7 @@ class Rounds:
 
     Attributes:
         name: such as "ProfilerStep#5 to ProfilerStep#10", or "the whole recording".
-        kind: what a step is, such as "ProfilerStep"; "" where there are none.
+        kind: kind of the steps, such as "ProfilerStep"; "" without steps.
         starts, ends: on the host, nanoseconds, one per step.
         completions: the time from the completion of the step before, device work included, to its own; none for a
             first step, whose predecessor isn't in the recording. Of a single step the time from its start.

@@ -27,7 +27,7 @@ class DifferenceVerdict:
     Attributes:
         kind: one of `KINDS`.
         sentence: the same for people, with numbers.
-        device: what became of the device's time meanwhile; "" where there is none, or nothing to compare.
+        device: the change of the device's time; "" without a device or a comparison.
     """
 
     kind: str

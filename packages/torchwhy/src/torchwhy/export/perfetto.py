@@ -33,10 +33,10 @@ _EVENT: Final = msgspec.json.Decoder(_Event)
 def write_perfetto(source: str, output: Path) -> Export:
     """Write a Chrome trace from which Perfetto loses nothing.
 
-    Perfetto leaves out an event that overlaps another of its row only partly, such as a kernel beside another in a
-    replayed graph: here it gets a separate row. Arrows go from each launch to its work, by the ids of both, also
-    where the file has none. Events whose times cannot be true are left out. All else is as it stands in the file, in a
-    damaged file as it was understood.
+    Perfetto drops an event that partly overlaps another event of its row, such as a concurrent kernel in a replayed
+    graph; here it gets a separate row. Arrows connect each launch with its work by their ids, even if the file has no
+    arrows. Events with impossible times are omitted. Everything else is copied from the file, or from its repaired form
+    if it is damaged.
 
     Args:
         source: path of a trace, plain or gzip.
@@ -51,7 +51,7 @@ def write_perfetto(source: str, output: Path) -> Export:
     columns = scan(source)
     path = origin.unchanged()
     if output.exists() and output.samefile(path):
-        raise ArgumentError(f"output must be another file than the trace, got {os.fspath(output)!r}")
+        raise ArgumentError(f"output must differ from the trace's file, got {os.fspath(output)!r}")
     trace = Trace(origin.name, columns, origin)
     impossible = (trace.events.kind == Kind.OTHER) & (kinds_of(columns) != Kind.OTHER)
     rows = _Rows(trace, columns, ~impossible)
@@ -124,7 +124,7 @@ class _Rows:
         self._points: Flags = np.isin(columns.phase, FLOW)
 
     def changed(self, row: int, event: bytes) -> bytes:
-        """An event's JSON with the times and the row it has here; as it stands where nothing differs."""
+        """An event's JSON with its new times and row; unchanged if nothing differs."""
         events, values = self._events, {}
         here = self._at.get((int(events.lane[row]), int(events.ts[row])), row) if self._points[row] else row
         if tid := self._tids.get((int(events.lane[here]), int(self.number[here]))):

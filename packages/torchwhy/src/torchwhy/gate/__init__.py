@@ -1,4 +1,4 @@
-"""Budgets on what a program does, checked in tests and in CI; reading and checking need no PyTorch.
+"""Budgets for the counts of a program, checked in tests and in CI; reading and checking do not need PyTorch.
 
 kernel_launches__max=12, syncs__eq=0, graph_breaks__eq=0
 """

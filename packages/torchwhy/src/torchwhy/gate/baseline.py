@@ -1,4 +1,4 @@
-"""Counts kept from an earlier run, as the limit that later runs must not exceed."""
+"""A baseline: counts of an earlier run that later runs must not exceed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Baseline", "EnvironmentMismatch"]
 
 
 class EnvironmentMismatch(TorchWhyError, RuntimeError):  # noqa: N818 - named after what is wrong, as others here
-    """Counts from two environments: a difference would say nothing about the program."""
+    """Counts come from different environments and cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Baseline:
         """Read a baseline.
 
         Raises:
-            CountsFileError: if the file does not exist or cannot be read.
+            CountsFileError: the file does not exist or cannot be read.
         """
         if not Path(path).exists():
             raise CountsFileError(f"there is no baseline {path}; write one with `torchwhy gate RUN --update`")
@@ -44,20 +44,20 @@ class Baseline:
 
     @classmethod
     def update(cls, path: str | Path, counts: Counts, *, force: bool = False) -> Baseline:
-        """Keep `counts` as the baseline from now on.
+        """Save `counts` as the new baseline.
 
         Raises:
-            EnvironmentMismatch: if the one it replaces is from another environment, and `force` is not given.
+            EnvironmentMismatch: the old baseline is from another environment, and `force` is not given.
         """
         if Path(path).exists() and not force:
             cls.load(path).require_same_environment(counts)
         return cls(counts.save(path), counts)
 
     def require_same_environment(self, counts: Counts) -> None:
-        """Refuse to compare what was counted elsewhere.
+        """Raise if the counts come from another environment.
 
         Raises:
-            EnvironmentMismatch: naming what differs.
+            EnvironmentMismatch: the environments differ; the message names the differences.
         """
         ours, theirs = counts.environment, self.counts.environment
         different = [
@@ -72,17 +72,17 @@ class Baseline:
             )
 
     def checks(self, counts: Counts) -> tuple[Check, ...]:
-        """Compare every metric that the baseline has: a larger number fails, a smaller one passes.
+        """Compare every metric of the baseline: a larger number fails, a smaller number passes.
 
         Raises:
-            EnvironmentMismatch: if the two are from different environments.
+            EnvironmentMismatch: both are from different environments.
         """
         self.require_same_environment(counts)
         now, before = counts.metrics(), self.counts.metrics()
         return tuple(self._check(name, now[name], before[name], counts) for name in METRICS if before[name] is not None)
 
     def improved(self, counts: Counts) -> tuple[str, ...]:
-        """Return the metrics that are smaller now: worth keeping with `--update`."""
+        """Return the metrics that are smaller now; save them with `--update`."""
         now, before = counts.metrics(), self.counts.metrics()
         return tuple(
             f"{name} {before[name]} -> {value}"

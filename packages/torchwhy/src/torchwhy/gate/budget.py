@@ -1,4 +1,4 @@
-"""One limit on one number, and what became of it."""
+"""Budgets: a limit for a metric, and the result of its check."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Budget:
     limit: int
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the budget in words."""
         return f"{self.metric} {_WORDS[self.comparison]} {self.limit}"
 
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a limit was kept: `actual` None is a number that was not counted, which keeps no limit.
+    """The result of a check: an `actual` of None was not counted, and fails.
 
     Args:
-        metric: its name. rule: the limit in words.
-        evidence: what the number is made of, one line each, where the limit was not kept.
-        baseline: the file the limit is from, if it is none of the budgets.
+        metric: name of the metric. rule: the limit in words.
+        evidence: the parts of the number, one line each, if the limit was exceeded.
+        baseline: the file of the limit, if it does not come from the budgets.
     """
 
     metric: str
@@ -51,7 +51,7 @@ class Check:
 
     @property
     def headline(self) -> str:
-        """What was found and what is allowed."""
+        """The actual number and the limit."""
         found = "was not counted" if self.actual is None else f"is {self.actual}"
         return f"{self.metric} {found}, allowed: {self.rule}"
 
@@ -64,14 +64,14 @@ def parse_budgets(budgets: Mapping[str, object]) -> tuple[Budget, ...]:
     """Return the budgets of a table `{"syncs__eq": 0}`.
 
     Raises:
-        ArgumentError: for an unknown metric or comparison, or a negative limit.
-        ArgumentTypeError: for a limit that is no whole number.
+        ArgumentError: the metric or comparison is unknown, or the limit is negative.
+        ArgumentTypeError: the limit is not an integer.
     """
     return tuple(parse_budget(name, limit) for name, limit in budgets.items())
 
 
 def parse_budget(name: str, limit: object) -> Budget:
-    """Return the budget that `metric__comparison` and a limit describe.
+    """Return the budget for `metric__comparison` and a limit.
 
     >>> print(parse_budget("kernel_launches__max", 12))
     kernel_launches at most 12
@@ -97,7 +97,7 @@ def check(budget: Budget, counts: Counts) -> Check:
     """Compare one budget with counts.
 
     Raises:
-        ArgumentError: for an operator that no count can hold, such as a misspelt one.
+        ArgumentError: the operator can never be counted, for example because it is misspelt.
 
     >>> print(check(Budget("operators", "max", 1), Counts(operators={"aten::mm": 2})))
     operators is 2, allowed: at most 1
@@ -112,7 +112,7 @@ def check(budget: Budget, counts: Counts) -> Check:
 
 
 def doubts(budget: Budget, counts: Counts) -> Iterator[str]:
-    """Yield why a budget that was kept may say nothing about the program.
+    """Yield reasons why a budget that was kept may be meaningless.
 
     >>> list(doubts(Budget("syncs", "eq", 0), Counts(operators={"aten::mm": 1}, environment={"device": "cpu"})))
     ['syncs cannot occur here: no GPU was in use']
@@ -145,7 +145,7 @@ def _is_known(operator: str) -> bool:
 
 
 def why_unknown(metric: str, counts: Counts) -> tuple[str, ...]:
-    """Return the notes that say why a number was not counted: those that name it, or else all."""
+    """Return the notes on why a number was not counted: the notes that name it, or all."""
     return tuple(note for note in counts.notes if metric in note) or counts.notes or ("count(trace=True) records it",)
 
 

@@ -22,7 +22,7 @@ __all__ = ["budgets_from"]
 
 
 def budgets_from(path: Path, name: str | None = None) -> tuple[Budget, ...]:
-    """Return the common budgets of a file, and those of its table `name`, which go before common ones.
+    """Return the common budgets of a file, and the budgets of its table `name`, which override them.
 
     Raises:
         SettingsFileError: if the file cannot be read.

@@ -234,7 +234,9 @@ def _checked(repository: Repository, good: str, bad: str, runs: int) -> tuple[st
     if names[0] == names[1] or not repository.knows("merge-base", "--is-ancestor", *names):
         raise ArgumentError(f"--good must be an ancestor of --bad, got {good!r} and {bad!r}")
     if not repository.is_clean:
-        raise ArgumentError("files differ from what is committed: commit or stash them, since commits are checked out")
+        raise ArgumentError(
+            "the working tree has uncommitted changes: commit or stash them, since bisect checks out commits"
+        )
     if _under_way(repository):
         raise ArgumentError("a bisection is under way: end it by `git bisect reset`")
     return names[0], names[1]

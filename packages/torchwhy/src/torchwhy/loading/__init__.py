@@ -1,1 +1,1 @@
-"""Read traces for people: `load`, and `load_job` for all ranks of a program."""
+"""Load traces: `load`, and `load_job` for all ranks of a program."""

@@ -24,10 +24,10 @@ ALONE: Final = ("exposed-comm", "cpu-exposed-comm")
 
 
 class LoadedJob(Job):
-    """A job that can be asked what is wrong with it.
+    """The loaded traces of all ranks of a job.
 
     Attributes:
-        thresholds: those that the rules on single traces had.
+        thresholds: the thresholds of the rules on single traces.
     """
 
     thresholds: Thresholds | None = None
@@ -38,15 +38,15 @@ class LoadedJob(Job):
         ignore: str | Iterable[str] = (),
         thresholds: Thresholds | None = None,
     ) -> tuple[Finding, ...]:
-        """Return what the rules find in the job and in its ranks, the most time at stake first.
+        """Return the findings in the job and its ranks, sorted by time at stake.
 
         Args:
-            select: codes, names or families ("F") of rules; all where empty.
-            ignore: those to leave out.
-            thresholds: for rules on jobs; those on single traces were given to `load_job`.
+            select: codes, names or families ("F") of rules; empty: all.
+            ignore: rules to skip.
+            thresholds: thresholds of rules on jobs; `load_job` takes those of rules on single traces.
 
         Raises:
-            ArgumentError: a label names no rule, or a rule has no such threshold.
+            ArgumentError: a rule or threshold is unknown.
         """
         rules = chosen_rules(select, ignore)
         codes = {rule.code for rule in rules}
@@ -59,7 +59,7 @@ class LoadedJob(Job):
                 findings += found
                 if error:
                     self.failed[rule.code] = error
-        # What holds all ranks up goes before what one of them does meanwhile, where both cost about the same.
+        # If both cost about the same, findings that delay all ranks come before findings in one rank.
         of_job = {rule.code for rule in rules if rule.on == "job"}
         by_cost = sorted(by_weight(findings), key=lambda f: (turn(f), -_rounded(f.time_us), f.code not in of_job))
         return identified(by_cost)
@@ -81,21 +81,20 @@ def load_job(
     *,
     thresholds: Thresholds | None = None,
 ) -> LoadedJob:
-    """Read the traces of all ranks of a program, each in a separate process, and keep a summary of each.
+    """Read the traces of all ranks of a program, in separate processes, and keep a summary of each.
 
         job = torchwhy.load_job("traces/run")
         job.stragglers(), job.diagnose()
 
     Args:
-        folder: with one trace per rank in it, or one folder per rank.
-        ranks: those to look at; all where None.
-        processes: how many traces to read at once, which bounds the memory; as many as there are processors where
-            None.
-        thresholds: for the rules, by rule, then by name.
+        folder: a folder with one trace or one folder per rank.
+        ranks: ranks to read; None: all.
+        processes: number of traces to read in parallel, which limits the memory; None: the number of processors.
+        thresholds: thresholds of rules, by rule, then by name.
 
     Raises:
-        TraceError: there is no such folder, or no trace in it can be read.
-        ArgumentError: a threshold is of no rule, or has no such name.
+        TraceError: the folder does not exist, or no trace in it can be read.
+        ArgumentError: a rule or threshold is unknown.
     """
     thresholds_by_slug(thresholds)  # a wrong one is an error here, not in each of the processes
     place = Path(folder)

@@ -47,7 +47,7 @@ TABLES: Final = tuple(name for name in RELATIONS if name != "events")
 
 
 class LoadedTrace(Trace):
-    """A trace that answers questions: tables by name, SQL, and what is wrong with it."""
+    """A loaded trace, with tables, SQL and findings."""
 
     ops = ops
     kernels = kernels
@@ -71,14 +71,14 @@ class LoadedTrace(Trace):
     to_table = event_table
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Table:
-        """`ops`, as PyTorch's profiler spells it: `print(trace.key_averages().table(sort_by="cpu_time_total"))`."""
+        """PyTorch's name of `ops`: `print(trace.key_averages().table(sort_by="cpu_time_total"))`."""
         return self.ops(by_shape=group_by_input_shape, by_stack=group_by_stack_n)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        """Write `stacks(metric)` as tools for flame graphs read it: a call path and microseconds on each line.
+        """Write `stacks(metric)` for flame graph tools: a call path and microseconds on each line.
 
         Raises:
-            ArgumentError: there is no such metric.
+            ArgumentError: the metric is unknown.
             OSError: the file cannot be written.
         """
         text = "".join(f"{row['stack']} {row['time_us']:.0f}\n" for row in self.stacks(metric))
@@ -98,16 +98,16 @@ class LoadedTrace(Trace):
         ignore: str | Iterable[str] = (),
         thresholds: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> tuple[Finding, ...]:
-        """Return what the rules find, the most time at stake first.
+        """Return the findings of the rules, sorted by time at stake.
 
         Args:
-            select: codes, names or families of rules, as in "B9,C" or ["B9", "C"]; all where empty.
-            ignore: those to leave out.
+            select: codes, names or families of rules, as in "B9,C" or ["B9", "C"]; empty: all.
+            ignore: rules to skip.
             thresholds: values by rule, then by name, as in {"dataloader-wait": {"share": 0.1}}.
 
         Raises:
-            ArgumentError: a label names no rule, or a rule has no such threshold.
-            ArgumentTypeError: a threshold isn't a number.
+            ArgumentError: a rule or threshold is unknown.
+            ArgumentTypeError: a threshold is not a number.
         """
         diagnosis = diagnose(self, rules=chosen_rules(select, ignore), thresholds=thresholds)
         for code, why in diagnosis.failed.items():
@@ -139,25 +139,27 @@ def load(
         trace = torchwhy.load("trace.json.gz", steps="5-7")
 
     Args:
-        source: a path, "-" for standard input, or an open binary file; plain or gzip. A folder is the trace in it, such
-            as the folder of a run; one with those of several ranks is for `load_job`.
-        window: only what overlaps this stretch, (start, end) in microseconds from the beginning of the trace, with the
-            device work launched in it, and the launches of the work in it. Steps it cuts are no steps.
-        steps: only these recorded steps with their device work: "5-7", (5, 7), 5, or a list of numbers.
-        categories: only events of these, by the file's names ("cpu_op", "kernel") or those common to all years
-            ("operator", "annotation", "runtime", "python", "kernel", "memcpy", "memset", ...).
-        columns: further arguments of events to keep, by name: as "int", "float" or "text" (the default).
-        capture: a trace of the capture of the CUDA or HIP graphs that this one replays, or of the same program without
-            graphs; or a folder with several. The work of each graph is compared with what was recorded there, by the
-            names of kernels in their order, and by grids and blocks where both are recorded. Work whose launch is found
-            gets its operator, shapes, types, modules and Python frames; `captured` says how much that is.
-        compile_log: what PyTorch wrote for TORCH_TRACE while the program ran, a file or a folder: rules then name why
-            graphs broke and which guards failed. None reads `compile.log` in the run's folder, if it is there.
+        source: a path, "-" for standard input, or an open binary file; plain or gzip. For a folder, such as the folder
+            of a run, the trace in it is read; for a folder with several ranks, use `load_job`.
+        window: a time range, (start, end) in microseconds from the beginning of the trace. Only events that overlap it
+            are kept, with the device work launched in it and the launches of its device work. Incomplete steps are not
+            steps.
+        steps: keep only these recorded steps with their device work: "5-7", (5, 7), 5, or a list of numbers.
+        categories: keep only events of these categories, by the file's names ("cpu_op", "kernel") or
+            version-independent names ("operator", "annotation", "runtime", "python", "kernel", "memcpy", "memset",
+            ...).
+        columns: further arguments of events to keep, by name, with their type: "int", "float" or "text" (the default).
+        capture: a trace of the capture of the CUDA or HIP graphs that this trace replays, or of the same program
+            without graphs; or a folder with several. The work of each graph is matched by the sequence of kernel names,
+            and by grids and blocks if both are recorded. Matched work gets its operator, shapes, types, modules and
+            Python frames; `captured` reports the matched share.
+        compile_log: PyTorch's log from TORCH_TRACE, a file or a folder: rules then report the reasons of graph breaks
+            and the failed guards. None reads `compile.log` in the run's folder, if it exists.
 
     Raises:
-        TraceError: it cannot be read, is no trace, or is a folder with several; nothing in `capture` is one of its
-            graphs; or `compile_log` is no such log.
-        ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
+        TraceError: the source cannot be read, is not a trace, or is a folder with several; `capture` does not match any
+            of its graphs; or `compile_log` is not such a log.
+        ArgumentError, ArgumentTypeError: an argument is invalid, or the trace does not have the step or category.
     """
     return read_trace(
         source,

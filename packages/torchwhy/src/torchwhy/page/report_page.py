@@ -1,4 +1,4 @@
-"""The report page: what `explain` says as static HTML, with the timeline it speaks of."""
+"""The report page: the output of `explain` as static HTML, with a timeline."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def page_of(trace: LoadedTrace, name: str = "", *, max_size: int = MAX_SIZE) -> 
 
 
 def drawn(trace: Trace, diagnosis: Diagnosis) -> Timeline:
-    """Return the timeline of a trace with what its findings and its breakdown speak of."""
+    """Return the timeline of a trace with the events of its findings and breakdown."""
     return timeline_of(trace, diagnosis.findings, {name: when for name, _, when in trace.derived(parts_of)})
 
 

@@ -26,8 +26,8 @@ def blocks_within(timelines: Sequence[Timeline], bytes_: int) -> list[bytes]:
     """Return the timelines' blocks, as exact as they are within so many bytes together.
 
     In this order, until they fit: exact times; times to 10 ns, 100 ns and 1 us; without Python frames shorter than
-    1 us; without all events shorter than 1 us, 2 us, 5 us, and so on; without what findings point at. Each block
-    carries the sentence that tells. The last is returned even where it does not fit.
+    1 us; without all events shorter than 1 us, 2 us, 5 us, and so on; without what findings point at. Each block has a
+    sentence that states this. The last is returned even if it does not fit.
     """
     blocks: list[bytes] = []
     for step in zip(*(_steps(timeline) for timeline in timelines), strict=True):

@@ -87,8 +87,8 @@ class Piece:
 def chosen(pieces: Sequence[Piece], tokens: int) -> tuple[list[Piece], list[Piece]]:
     """Return the lines that fit, in their order, and those that don't.
 
-    Lines are taken by rank until one has no room, which is cut if much of it has; so a line never takes the place of
-    one that matters more.
+    Lines are taken by rank until one has no room, which is cut if much of it has; so a line never displaces a more
+    important line.
     """
     order = sorted(range(len(pieces)), key=lambda i: (pieces[i].rank, i))
     left, taken = tokens, dict[int, Piece]()

@@ -64,7 +64,9 @@ class Heading(msgspec.Struct, frozen=True):
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A paragraph; `label` goes before it, as in "Source: a guide". `look` "dim" makes it a note in small print."""
+    """A paragraph with an optional `label` in front, as in "Source: a guide". `look` "dim" makes it a note in small
+    print.
+    """
 
     text: str
     label: str = ""
@@ -224,7 +226,7 @@ class Bar(msgspec.Struct, frozen=True):
     Attributes:
         label: what it is.
         share: its length as a fraction of the whole; None for the name of a group of bars, which has none.
-        amount, time, spread: the share, the time and the time in each step, in words; "" where there is none.
+        amount, time, spread: the share, the time and the time in each step, in words; "" if absent.
         look: "good" for work, "bad" for time lost, "warning" for something between, "" for a sum without a bar.
         depth: 0 for groups, 1 for their parts.
         target: what it is on a timeline, as in "part:waiting"; "" for nothing.
@@ -247,8 +249,8 @@ class Bars(msgspec.Struct, frozen=True):
     Attributes:
         title: with the whole, as in "Where the time goes (4.00 ms)".
         bars: groups and parts in order.
-        spread: the title of the column of spreads; "" where there is none.
-        whole: the name of the whole's own spread, and that, below the bars; ("", "") where there is none.
+        spread: the title of the column of spreads; "" if absent.
+        whole: name and value of the whole's spread, shown below the bars; ("", "") if absent.
         sentences: below the bars.
     """
 

@@ -61,5 +61,5 @@ def place(check: Check) -> str:
 
 
 def place_of(item: FindingItem) -> tuple[str, int | None]:
-    """Return file and line of the first of the program's own lines that a finding names; "" where there is none."""
+    """Return file and line of the first program line in a finding, or ""."""
     return next(filter(None, (file_and_line(one.line) for one in item.evidence)), ("", None))

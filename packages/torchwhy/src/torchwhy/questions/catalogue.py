@@ -13,16 +13,16 @@ __all__ = ["QUESTIONS", "Parameter", "Question"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a question needs to know.
+    """A parameter of a question.
 
     Attributes:
-        name: of the tool's argument and of the command's.
-        help: one line.
+        name: name of the tool's and the command's argument.
+        help: description in one line.
         kind: `str`, `int` or `bool`.
-        needed: whether there is no question without it; on the command line it has a place instead of an option.
-        placed: whether it has a place on the command line though it may be left out.
-        recording: whether it is the path of something recorded; the server hands out only what lies in its folders.
-        default: where it is left out; None: nothing.
+        needed: whether it is required; on the command line it is then an argument instead of an option.
+        placed: whether it is an optional argument on the command line.
+        recording: whether it is the path of a recording; the server accepts only paths in its folders.
+        default: default value; None if there is no default.
     """
 
     name: str
@@ -36,13 +36,13 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Question:
-    """One question.
+    """A question: a command and an MCP tool.
 
     Attributes:
-        name: of the tool, and of the command.
-        help: what is answered; the first line says it alone.
-        parameters: in order.
-        made: whether the command is made from this; else it is written in `cli/app.py`, with more options.
+        name: name of the tool and the command.
+        help: description; the first line is the summary.
+        parameters: parameters in order.
+        made: whether the command is generated; otherwise it is defined in `cli/app.py`, with more options.
     """
 
     name: str
@@ -52,65 +52,65 @@ class Question:
 
 
 _TRACE: Final = Parameter(
-    "trace", "A trace, .json or .json.gz, or a folder: of a run, or with the traces of all ranks.",
+    "trace", "A trace (.json or .json.gz), the folder of a run, or a folder with the traces of all ranks.",
     needed=True, recording=True,
 )  # fmt: skip
-_STEPS: Final = Parameter("steps", "Only these recorded steps, as in 5-7; findings then have other ids.")
+_STEPS: Final = Parameter("steps", "Only these recorded steps, as in 5-7; this changes the ids of findings.")
 _CAPTURE: Final = Parameter(
-    "capture", "Traces of the capture of replayed CUDA graphs, to name their kernels by.", recording=True
+    "capture", "Traces of the capture of replayed CUDA graphs, to name their kernels.", recording=True
 )
 _PART: Final = (_STEPS, _CAPTURE)
-_ID: Final = Parameter("id", "Of a finding, as `explain` lists it, such as B9-3f1c.", needed=True)
+_ID: Final = Parameter("id", "Id of a finding, as listed by `explain`, such as B9-3f1c.", needed=True)
 
 QUESTIONS: Final = (
     Question(
         "explain",
-        "Say what limits a recorded PyTorch program, how far the recording can be trusted, and what to do.\n\n"
-        "Ask this first. Findings come with ids, the most time at stake first; the other questions take an id.",
+        "Report what limits a recorded PyTorch program, whether the recording can be trusted, and what to do.\n\n"
+        "Ask this first. Findings have ids and are sorted by the time at stake; other questions take an id.",
         (_TRACE, *_PART),
     ),
     Question(
         "table",
-        "List what a recording holds: kinds, ops, kernels, modules, labels, copies, launches, memory, steps, idle, "
+        "List a table of a recording: kinds, ops, kernels, modules, labels, copies, launches, memory, steps, idle, "
         "compile, overlap, critical_path, collectives or stacks.",
         (
             _TRACE,
-            Parameter("name", "Of the table.", needed=True),
-            Parameter("sort", "By this column."),
-            Parameter("limit", "Rows at most.", int, default=20),
-            Parameter("by_shape", "Of ops: group by the shapes of inputs.", bool, default=False),
+            Parameter("name", "Name of the table.", needed=True),
+            Parameter("sort", "Sort by this column."),
+            Parameter("limit", "Maximum number of rows.", int, default=20),
+            Parameter("by_shape", "For ops: group by input shapes.", bool, default=False),
             *_PART,
         ),
     ),
     Question(
         "finding",
-        "Say everything about one finding: cause, fix, evidence, when it happens, what its rule looks for.\n\n"
-        "The ids are those of torchwhy explain TRACE --format agent.",
+        "Show everything about one finding: cause, fix, evidence, times, and the documentation of its rule.\n\n"
+        "torchwhy explain TRACE --format agent lists the ids.",
         (_TRACE, _ID, *_PART),
         made=True,
     ),
     Question(
         "evidence",
-        "List the events that a finding rests on, the longest first, with what launched them and the program's line.",
-        (_TRACE, _ID, Parameter("limit", "Events at most, up to 200.", int, default=20), *_PART),
+        "List the events behind a finding, the longest first, with their launches and the program's line.",
+        (_TRACE, _ID, Parameter("limit", "Maximum number of events, up to 200.", int, default=20), *_PART),
         made=True,
     ),
     Question(
         "timeline",
-        "Say what every thread and stream does around a finding, or during a stretch of time.\n\n"
-        "Without ID and range it is the window that findings speak of.",
+        "Show the activity of every thread and stream around a finding, or during a time range.\n\n"
+        "Without ID and range, the whole window is shown.",
         (
             _TRACE,
-            Parameter("id", "Of a finding: the stretch is around the longest that it is about.", placed=True),
-            Parameter("range", "A:B, milliseconds from the window's beginning, as in 10:12.5."),
+            Parameter("id", "Id of a finding: show the time around its longest event.", placed=True),
+            Parameter("range", "Time range A:B in milliseconds from the window's beginning, as in 10:12.5."),
             *_PART,
         ),
         made=True,
     ),
     Question(
         "diff",
-        "Compare two recordings of one program: is it faster beyond the noise, and what became of each finding.\n\n"
-        "A finding is fixed, better, unchanged, worse, new, or unknown where one recording lacks what its rule needs.",
+        "Compare two recordings of one program: the speedup beyond the noise, and the change of each finding.\n\n"
+        "A finding is fixed, better, unchanged, worse, new, or unknown if a recording lacks data for its rule.",
         (
             Parameter("before", "The recording before: a trace or a folder.", needed=True, recording=True),
             Parameter("after", "The recording after.", needed=True, recording=True),

@@ -13,7 +13,7 @@ __all__ = ["merged_findings"]
 
 
 def merged_findings(summaries: Sequence[Summary], ranks: Sequence[int], without: Iterable[str] = ()) -> list[Finding]:
-    """Return one finding for all ranks that a rule says the same of: that of the rank with the most time at stake.
+    """Merge equal findings of a rule on several ranks into the finding of the rank with the most time at stake.
 
     Args:
         summaries: of the ranks.

@@ -63,7 +63,7 @@ def find_traces(folder: Path) -> TraceFolder:
         TraceError: there is no such folder, nothing in it may be a trace, or its folders are different runs.
     """
     if not folder.is_dir():
-        raise TraceError(f"{folder} is no folder" if folder.exists() else f"{folder} does not exist")
+        raise TraceError(f"{folder} is not a folder" if folder.exists() else f"{folder} does not exist")
     try:
         traces, others = _split(_files(folder))
         if not traces:

@@ -64,7 +64,7 @@ class Summary:
         rank: from the trace, or None. named: from the name of the file or its folder, or None.
         world_size, backend: from the trace.
         on_gpu: whether it recorded work of a GPU.
-        device: name of that, "" where there is none.
+        device: name of the device, or "".
         events: in the file.
         truncated: whether the file ends too early.
         window: what the times are parts of.

@@ -32,7 +32,7 @@ LONGEST: Final = 1 << 26
 """Characters of one event, above which the file is given up."""
 
 ROOM: Final = 1000
-"""How far the sort indices of two ranks lie apart: no process of a rank has a higher one of its own."""
+"""Distance of the sort indices of two ranks: higher than the sort index of any process of a rank."""
 
 _OF_PROCESSES: Final = ("process_name", "process_labels", "process_sort_index")
 _FLOWS: Final = frozenset("stf")

@@ -1,4 +1,4 @@
-"""A rule: a function from a trace to findings, with a code, a name people can say, and its documentation."""
+"""Rules: functions from a trace to findings, with a code, a name and documentation."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ Function = Callable[..., Iterable[Finding]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule and what is known of it.
+    """A rule and its metadata.
 
     Attributes:
         code: a family's letter and a number, such as "B9".
         slug: its name, such as "dataloader-wait".
         source: where symptom and threshold come from.
-        needs: aspects of a trace it relies on (`ASPECTS`).
-        mutes: aspects that a finding of this rule denies to the others.
-        function: takes the trace and, by keyword, its thresholds.
-        on: what it looks at (`SUBJECTS`).
-        frees: what kind of time its fix removes (`torchwhy.rules.stake.FREES`).
+        needs: aspects of a trace that the rule requires (`ASPECTS`).
+        mutes: aspects that other rules cannot rely on if this rule has a finding.
+        function: takes the trace, and thresholds by keyword.
+        on: its subject, a trace or a job (`SUBJECTS`).
+        frees: the kind of time that the fix removes (`torchwhy.rules.stake.FREES`).
     """
 
     code: str
@@ -89,16 +89,15 @@ class Rule:
 
     @property
     def in_force(self) -> dict[str, Any]:
-        """The thresholds as `diagnose` was asked to set them, else the defaults; for rules that depend on this one."""
+        """The thresholds set by `diagnose`, or the defaults; for rules that depend on this one."""
         return {**self.thresholds, **_SET.get().get(self.slug, {})}
 
     def check(self, subject: Any, thresholds: Mapping[str, Any] | None = None) -> Iterator[Finding]:
         """Run it.
 
         Args:
-            subject: the `Trace` to look at, or the `Job` where the rule is on jobs.
-            thresholds: values for some of `Rule.thresholds`, those in force by default; checked before anything is
-                looked at.
+            subject: a `Trace`, or a `Job` for rules on jobs.
+            thresholds: values for some of `Rule.thresholds`; checked before the rule runs.
         """
         given = _SET.get().get(self.slug, {}) if thresholds is None else thresholds
         return self._findings(subject, self.checked(given))
@@ -112,8 +111,8 @@ class Rule:
         """Return thresholds.
 
         Raises:
-            ArgumentError: the rule has none of a name.
-            ArgumentTypeError: a value isn't a number.
+            ArgumentError: the rule does not have the threshold.
+            ArgumentTypeError: a value is not a number.
         """
         known = self.thresholds
         for name, value in given.items():
@@ -134,7 +133,7 @@ def _keywords(function: Function) -> tuple[tuple[str, Any], ...]:
 
 @contextmanager
 def setting(thresholds: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
-    """Put thresholds, by slug and name, in force for all rules."""
+    """Context manager that sets thresholds, by slug and name, for all rules."""
     token = _SET.set(thresholds)
     try:
         yield
@@ -191,7 +190,7 @@ def rule(
     mutes: Iterable[str] = (),
     on: str = "trace",
 ) -> Callable[[Function], Rule]:
-    """Make a function a rule; see `Rule` for the arguments.
+    """Decorator that makes a function a rule; see `Rule` for the arguments.
 
     The function takes a `Trace` (a `Job` with on="job"), thresholds as keyword-only numbers with defaults, and yields
     findings. Its docstring is what `torchwhy rule CODE` prints: a line with the symptom, then the paragraphs "Sees:",

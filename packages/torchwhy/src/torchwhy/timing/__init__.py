@@ -1,4 +1,4 @@
-"""Time a function so that the number can be believed, and compare several of them."""
+"""Time functions reliably, and compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compare`: several functions, timed in turns, and whether one is faster."""
+"""`compare`: time several functions alternately, and decide which is faster."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ def compare(
     cpu_times: Callable[[], CpuTimes | None] = read_cpu_times,
     shuffle: Callable[[list[Any]], None] = _ORDER.shuffle,
 ) -> Comparison:
-    """Time functions in turns and say which is faster only where the noise allows it.
+    """Time functions alternately, and name a winner only if the difference exceeds the noise.
 
-    Each is warmed up first. Then every round takes one run of each, so that a machine that slows down or speeds up
-    meanwhile favours none; ratios are formed within rounds. A run that follows another function's finds the caches as
-    that one left them, so each round draws its order again: what the place in a round does to a time is part of the
-    spread, and so of the intervals. Functions of similar length run equally often in a run, for the same reason.
+    Each function is warmed up first. Every round then takes one run of each function, so that changes of the machine's
+    speed affect all equally; ratios are computed within rounds. A run is affected by the caches that the previous
+    function left, so the order is shuffled in each round, and this effect is part of the intervals. For the same reason
+    functions of similar length have the same number of calls per run.
 
-    A function is the winner when the interval of its ratio to *every* other lies below 1 - margin. Intervals hold
-    jointly with 99% confidence (Bonferroni's correction over all pairs). What differs between processes (memory
-    layout, the order of imports) is not in them: repeat the comparison in fresh processes before trusting a few
-    percent (Mytkowicz et al., ASPLOS 2009).
+    A function wins if the interval of its ratio to *every* other function lies below 1 - margin. The intervals hold
+    jointly with 99% confidence (Bonferroni correction over all pairs). They do not include differences between
+    processes (memory layout, import order): repeat the comparison in fresh processes before trusting a few percent
+    (Mytkowicz et al., ASPLOS 2009).
 
     Args:
-        functions: names and functions without arguments, two at least; the first is the baseline.
-        precision: rounds go on until the ratios to the baseline are known to this, in (0, 1).
-        margin: a smaller relative difference is no difference, in [0, 1).
-        min_runs: rounds to take at least, if `max_time_s` allows.
-        max_runs: rounds to take at most.
-        max_time_s: seconds that everything may take together, not counting first calls. One round is always taken.
-        clock: returns seconds; tests pass their own.
-        cpu_times: returns the processors' counters; tests pass their own.
-        shuffle: puts a list into the order of the next round; tests pass their own.
+        functions: at least two functions without arguments, by name; the first is the baseline.
+        precision: target precision of the ratios to the baseline, in (0, 1).
+        margin: smaller relative differences are ignored, in [0, 1).
+        min_runs: minimum number of rounds, if `max_time_s` allows.
+        max_runs: maximum number of rounds.
+        max_time_s: maximum total time in seconds, without first calls. At least one round is taken.
+        clock: returns seconds; replaceable for tests.
+        cpu_times: returns the processors' counters; replaceable for tests.
+        shuffle: shuffles the order of a round; replaceable for tests.
 
     Raises:
         ArgumentTypeError: not a mapping to functions.
-        ArgumentError: fewer than two functions, or a number outside its range.
+        ArgumentError: fewer than two functions, or a number out of range.
 
     >>> import torch
     >>> x = torch.ones(1000)

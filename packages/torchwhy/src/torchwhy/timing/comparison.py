@@ -1,4 +1,4 @@
-"""What comparing functions found."""
+"""Results of `compare`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["Comparison", "Ratio", "paired_ratio"]
 class Ratio:
     """Time of `name` over time of `baseline`: the median over rounds, and its interval.
 
-    `low`, `high` hold the median with at least `required` confidence if `confidence` says so; with too few rounds it
-    does not, and then no difference is claimed.
+    The interval (`low`, `high`) contains the median with the given `confidence`. With too few rounds this is below
+    `required`, and no difference is claimed.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """`faster` or `slower` when the whole interval lies beyond 1 -+ margin, else `undecided`.
+        """`faster` or `slower` if the whole interval lies beyond 1 -+ margin, else `undecided`.
 
         >>> Ratio("a", "b", 0.9, 0.88, 0.92, 0.97, 0.95, 0.01).verdict
         'faster'
@@ -44,7 +44,7 @@ class Ratio:
 
     @property
     def said(self) -> str:
-        """The verdict in words, or the reason why it is open."""
+        """The verdict in words, or the reason why it is undecided."""
         if self.verdict != "undecided":
             return self.verdict
         if self.confidence < self.required:
@@ -63,10 +63,10 @@ class Ratio:
 
 
 def paired_ratio(a: Measurement, b: Measurement, confidence: float, margin: float) -> Ratio:
-    """Return how a's time relates to b's, from runs that were taken in turns.
+    """Return the ratio of a's time to b's, from alternating runs.
 
-    The ratio is formed within each round, so what slows both (clocks, heat, neighbours) cancels; its median's interval
-    comes from order statistics and assumes no distribution.
+    The ratio is computed within each round, so effects on both (clocks, heat, other processes) cancel. The interval of
+    its median comes from order statistics and assumes no distribution.
 
     >>> a, b = Measurement("a", (1.0, 2.0, 3.0)), Measurement("b", (2.0, 4.0, 6.0))
     >>> paired_ratio(a, b, 0.95, 0.01).ratio
@@ -80,12 +80,12 @@ def paired_ratio(a: Measurement, b: Measurement, confidence: float, margin: floa
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Several functions, timed in turns.
+    """Result of a comparison.
 
     Attributes:
         measurements: one per function, in the order given; the first is the baseline.
         ratios: each other function's time over the baseline's.
-        winner: the name of the one that is faster than every other beyond the noise, or None.
+        winner: the name of the function that is faster than all others beyond the noise, or None.
     """
 
     measurements: tuple[Measurement, ...]

@@ -41,7 +41,7 @@ class Load:
 
 
 def read_cpu_times() -> CpuTimes | None:
-    """Return the counters of /proc/stat, or None where there are none (other systems than Linux)."""
+    """Return the counters of /proc/stat, or None on systems other than Linux."""
     try:
         fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
     except OSError:

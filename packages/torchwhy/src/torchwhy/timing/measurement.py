@@ -1,4 +1,4 @@
-"""What timing a function found."""
+"""Results of `measure`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Measurement:
     """Times of one function, in seconds per call.
 
     Attributes:
-        name: what was timed.
-        times_s: one value per run, in the order they were taken. A run is `calls_per_run` calls, and its value their
-            mean: with more than one, `p95_s` and `min_s` are those of means.
-        calls_per_run: 1, or as many as make reading the clock negligible.
-        first_s: the very first call, cold: with compilation, allocation, loading.
-        warmup_calls: calls before the runs, the first included.
-        devices: accelerators that were waited for, such as ("cuda:0",); empty on the CPU.
-        threads: PyTorch's threads for one operator.
-        warnings: why the numbers may mislead.
+        name: name of the function.
+        times_s: one value per run, in order. A run has `calls_per_run` calls, and its value is their mean; with more
+            than one call, `p95_s` and `min_s` refer to means.
+        calls_per_run: 1, or enough to make the cost of reading the clock negligible.
+        first_s: time of the first, cold call, with compilation, allocation and loading.
+        warmup_calls: calls before the runs, including the first.
+        devices: synchronized accelerators, such as ("cuda:0",); empty on the CPU.
+        threads: threads per operator (`torch.get_num_threads`).
+        warnings: reasons why the numbers may be misleading.
 
     >>> m = Measurement("step", (3e-3, 1e-3, 2e-3))
     >>> m.median_s, m.min_s, m.n
@@ -51,22 +51,22 @@ class Measurement:
 
     @property
     def median_s(self) -> float:
-        """Half the runs were faster."""
+        """Median of the runs."""
         return quantile(self.times_s, 0.5)
 
     @property
     def iqr_s(self) -> float:
-        """Width of the middle half of the runs."""
+        """Interquartile range of the runs."""
         return iqr(self.times_s)
 
     @property
     def p95_s(self) -> float:
-        """19 of 20 runs were faster."""
+        """95th percentile of the runs."""
         return quantile(self.times_s, 0.95)
 
     @property
     def min_s(self) -> float:
-        """The fastest run."""
+        """Fastest run."""
         return min(self.times_s)
 
     @property
@@ -75,7 +75,7 @@ class Measurement:
         return median_interval(self.times_s)
 
     def to_torch(self) -> TorchMeasurement:
-        """Return the same runs as PyTorch's own result, for `torch.utils.benchmark.Compare` and its tables."""
+        """Return the runs as `torch.utils.benchmark.Measurement`, for example for `torch.utils.benchmark.Compare`."""
         task = TaskSpec(stmt="one call", setup="", description=self.name, num_threads=self.threads)
         raw = [time_s * self.calls_per_run for time_s in self.times_s]
         return TorchMeasurement(number_per_run=self.calls_per_run, raw_times=raw, task_spec=task)

@@ -1,4 +1,4 @@
-"""`measure`: one function, timed until its median is known."""
+"""`measure`: time a function until its median is known."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ def measure(
     clock: Callable[[], float] = time.perf_counter,
     cpu_times: Callable[[], CpuTimes | None] = read_cpu_times,
 ) -> Measurement:
-    """Time a function: warmed up, waiting for whatever device it uses, as often as its spread asks for.
+    """Time a function, with warm-up, synchronization, and as many runs as its spread requires.
 
-    The calls are timed by `torch.utils.benchmark.Timer`. Runs go on until the 95% interval of their median (order
-    statistics, see `median_interval`) is within `precision` of it.
+    `torch.utils.benchmark.Timer` times the calls. Runs continue until the 95% interval of their median (order
+    statistics, see `median_interval`) is within `precision` of the median.
 
     Args:
-        fn: takes nothing and does the work; its result is dropped.
-        name: for reports; by default the function's own.
-        precision: half the interval's width over the median, in (0, 1).
-        min_runs: runs to take at least, if `max_time_s` allows.
-        max_runs: runs to take at most.
-        max_time_s: seconds that warm-up (a fifth of it at most) and runs may take together, not counting the first
-            call, which may compile. One run is always taken.
-        clock: returns seconds; tests pass their own.
-        cpu_times: returns the processors' counters; tests pass their own.
+        fn: a function without arguments; its result is discarded.
+        name: name in reports; by default the function's name.
+        precision: target for half the interval's width divided by the median, in (0, 1).
+        min_runs: minimum number of runs, if `max_time_s` allows.
+        max_runs: maximum number of runs.
+        max_time_s: maximum time in seconds for warm-up (at most a fifth) and runs, without the first call, which may
+            compile. At least one run is taken.
+        clock: returns seconds; replaceable for tests.
+        cpu_times: returns the processors' counters; replaceable for tests.
 
     Returns:
-        Median, IQR, p95, minimum, all run times, and warnings as data.
+        Median, IQR, p95, minimum, all run times, and warnings.
 
     Raises:
-        ArgumentTypeError: `fn` is not a function, or an async one.
-        ArgumentError: another argument is outside its range.
+        ArgumentTypeError: `fn` is not a function, or is async.
+        ArgumentError: another argument is out of range.
 
     >>> import itertools
     >>> seconds = itertools.count()  # a clock that advances 1 s a reading

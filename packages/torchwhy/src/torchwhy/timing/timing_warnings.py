@@ -1,4 +1,4 @@
-"""When a set of run times should not be taken at its word: warnings with a code for programs, advice for people."""
+"""Warnings about unreliable run times, with a code for programs and advice for people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEWEST = 6  # fewer runs have no 95% interval
 
 @dataclass(frozen=True)
 class TimingWarning:
-    """Why a measurement may mislead, and what to do about it.
+    """Why a measurement may be misleading, and what to do.
 
     `code` is one of `nothing-ran`, `wide-spread`, `still-falling`, `still-rising`, `few-runs`, `busy-machine`.
 
@@ -40,7 +40,7 @@ class TimingWarning:
 def cautions(
     times_s: Sequence[float], load: Load | None, on_accelerator: bool, max_time_s: float, calls_per_run: int = 1
 ) -> Iterator[TimingWarning]:
-    """Yield what should be said about times per call in s, with advice that fits how they were taken.
+    """Yield warnings about times per call in s, with advice that suits how they were measured.
 
     >>> [w.code for w in cautions([1.0, 1.0, 1.0, 2.0, 2.0, 2.0], None, False, max_time_s=10)]
     ['wide-spread']

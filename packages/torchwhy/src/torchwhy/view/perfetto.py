@@ -26,7 +26,7 @@ def time_ns(text: str) -> int:
     """Read a time with its unit.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: the text is not a time.
 
     >>> time_ns("813ms"), time_ns("1.5 s"), time_ns("120us")
     (813000000, 1500000000, 120000)

@@ -144,7 +144,7 @@ function eventsOf(timeline, number, range, chosen) {
  * @param {Uint32Array} calls of modules
  * @param {Uint32Array} points calls of which the module is asked for, by start
  * @param {[number, number]} range
- * @param {(point: number, module: ModuleTime) => void} found told the innermost module around each of `points`
+ * @param {(point: number, module: ModuleTime) => void} found called with the innermost module around each of `points`
  */
 function addThread(root, timeline, names, calls, points, [t0, t1], found) {
   const { start, end, name } = timeline;

@@ -105,11 +105,11 @@ export class Search {
       return;
     }
     if (!this.isOn()) return stage.emphasise(null);
-    const told = eventsTold(timeline, text);
+    const byEvent = eventsTold(timeline, text);
     const kind = Number(this.kind.value);
-    if (told) {
-      this.names = new Set(timeline.name.filter((_, i) => told[i])).size;
-      return stage.light(emphasis(timeline.count, (i) => told[i] === 1 && (!kind || timeline.kind[i] === kind)));
+    if (byEvent) {
+      this.names = new Set(timeline.name.filter((_, i) => byEvent[i])).size;
+      return stage.light(emphasis(timeline.count, (i) => byEvent[i] === 1 && (!kind || timeline.kind[i] === kind)));
     }
     const found = Uint8Array.from(timeline.names, (name, i) =>
       Number(matches(name) || (timeline.shortNames[i] !== "" && matches(timeline.shortNames[i]))),

@@ -2,7 +2,7 @@
 // Searches in ascending numbers.
 
 /**
- * The first place in [low, high) whose value is `wanted` or more; `high` where there is none.
+ * The first place in [low, high) whose value is `wanted` or more; `high` if no such place exists.
  * @param {ArrayLike<number>} values
  * @param {number} low
  * @param {number} high

@@ -1,4 +1,4 @@
-"""Has a profiler of its own."""
+"""Starts another profiler."""
 
 import torch
 

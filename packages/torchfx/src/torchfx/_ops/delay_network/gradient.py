@@ -93,7 +93,7 @@ def _first(
 
 
 def _heard(system: Tensor, count: int) -> Tensor:
-    """Return a system with the outputs of its lines instead of its own."""
+    """Return a system whose outputs are the outputs of its lines."""
     identity = torch.eye(count, system.shape[-1], dtype=system.dtype, device=system.device)
     return torch.cat([system[..., :count, :], identity.expand(*system.shape[:-2], -1, -1)], dim=-2)
 

@@ -72,7 +72,7 @@ def shapes(x: Tensor, *arguments: Any) -> Shapes:
     behind = (of.count - 1) * of.hop - of.origin + length - x.shape[-1]
     if of.reflect and of.count and max(of.origin, behind) >= x.shape[-1]:
         raise ArgumentError(
-            f"x must be longer than what is reflected at its ends, {max(of.origin, behind)} samples, got {x.shape[-1]}"
+            f"x must be longer than the reflection at its ends, {max(of.origin, behind)} samples, got {x.shape[-1]}"
         )
     return (((*x.shape[:-1], bins if filters is None else filters.shape[-2], of.count), x.dtype),)
 

@@ -45,7 +45,7 @@ class Calls:
 
         Args:
             key: its number.
-            called: takes the place of what was given at first.
+            called: replaces the first callback.
         """
         self._only = key, called
         for module in self._running:
@@ -137,7 +137,7 @@ class Calls:
 def _announce_instance(module: Any, called: Callable[[], None]) -> Callable[[], None]:
     """Announce calls of one module; return what undoes it.
 
-    Its class is changed for that: hooks would slow down the modules inside, too, and one of its own would be saved.
+    This replaces its class: hooks would also slow down the modules inside, and an instance attribute would be saved.
     """
     owner, inherits = type(module), "__call__" not in vars(type(module))
     original = owner.__call__

@@ -22,7 +22,7 @@ PATIENCE_S = 3.0
 
 
 class Source(Enum):
-    """What marks the beginning of a step; later ones go before earlier ones."""
+    """What marks the beginning of a step; later entries take precedence."""
 
     FORWARD = "forward"
     DATA = "dataloader"

@@ -35,13 +35,13 @@ WHOLE: Final = (
     "move printing and logging out, keep values on the device instead of .item() or float(), replace an `if` on "
     "a tensor by torch.where or torch.cond; fullgraph=True then keeps it whole."
 )
-LIMITED: Final = 'it has met the limit of recompilations, or was told not to compile (stance "eager_on_recompile").'
+LIMITED: Final = 'it reached the limit of recompilations, or the stance "eager_on_recompile" forbids them.'
 
 
 @rule(
     "E3",
     "graph-breaks",
-    source="compiled regions inside compiled regions: only a break makes the rest of a function a region of its own",
+    source="compiled regions inside compiled regions: only a break makes the rest of a function a separate region",
     frees="host",
 )
 def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:

@@ -100,7 +100,7 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
     starts, ends = _captures(trace, begin, end)
     spent = Intervals.union(
         np.concatenate((starts, events.ts[made])), np.concatenate((ends, events.end[made]))
-    )  # of all steps; those behind the first are what is lost
+    )  # of all steps; the time after the first is lost
     first = trace.steps_found[int(where[0])]
     lost = at_stake(trace, spent.clip(first.end, trace.window.end))
     late = rows[step > where[0]]

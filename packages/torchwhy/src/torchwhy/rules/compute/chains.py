@@ -200,7 +200,7 @@ def _runs(chosen: Flags, group: Int64, call: Int64, size: Int64, length: float) 
 def _repeats(calls: list[int], before: int, at: int) -> bool:
     """Whether calls from `at` on are those since `before` again: two rounds of a loop. Two equal ones may be a chain's.
 
-    A formula calls an operator at several of its places; a loop over tensors calls all of its own in the same order.
+    A formula calls an operator at several places; a loop over tensors repeats all its calls in the same order.
     """
     count = at - before
     if count == 1:

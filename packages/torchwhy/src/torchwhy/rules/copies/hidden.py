@@ -116,8 +116,8 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
 def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Out-of-place operators copy their whole input first.
 
-    Sees: `aten::clone` inside `aten::masked_fill`, `aten::index_put`, `aten::scatter` and their like, and the device
-    work it launches, from 1% of the window on.
+    Sees: `aten::clone` inside `aten::masked_fill`, `aten::index_put`, `aten::scatter` and similar operators, and the
+    device work it launches, from 1% of the window on.
 
     Costs: the tensor is read and written once more than the operation needs.
 

@@ -181,7 +181,7 @@ def _writes_square(trace: Trace, rows: Int32) -> bool:
 
 
 def _updating(trace: Trace, rows: Int32) -> bool:
-    """Whether an optimizer calls most of them: updates of weights are what it is for."""
+    """Whether an optimizer calls most of them, to update weights."""
     steps = trace.events.times_of(trace.events.of(OPTIMIZER))
     return 2 * int(np.count_nonzero(steps.overlap(trace.events.ts[rows], trace.events.end[rows]))) > len(rows)
 

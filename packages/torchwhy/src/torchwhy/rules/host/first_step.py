@@ -198,7 +198,7 @@ def _long_calls(trace: Trace) -> Int32:
 
 
 def _first_calls(trace: Trace, step: Step) -> str:
-    """The runtime's longest calls of a step, such as "cudaFuncGetAttributes 995 ms"; "" where there are none."""
+    """The runtime's longest calls of a step, such as "cudaFuncGetAttributes 995 ms", or ""."""
     events, rows = trace.events, _long_calls(trace)
     rows = rows[events.begin_in(rows, step.start, step.end)]
     names, which = np.unique(events.name[rows], return_inverse=True)

@@ -27,8 +27,8 @@ __all__ = ["view_dispatch"]
 def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
     """Much of the host's time goes to calls that only make views.
 
-    Sees: transpose, view, expand, select and their like with 30% or more of the operators' own time on the host, in a
-    program that waits for its launches (overhead-bound).
+    Sees: transpose, view, expand, select and similar operators with 30% or more of the operators' own time on the host,
+    in a program that waits for its launches (overhead-bound).
 
     Costs: a view computes nothing, but its dispatch costs the host a few microseconds, and here the host is the limit.
 

@@ -63,7 +63,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     calls = events.of(ANY_CALL | LAUNCH_OR_ENQUEUE)
     if trace.repairs.ends_early:
         cause = "The file ends early, and exporters write the device's work behind the host's: it was in the lost part."
-        fix = "Use the whole file; if there is none, record again and let the program end before the file is copied."
+        fix = "Use the whole file, or record again and let the program end before the file is copied."
     elif len(calls):
         cause = (
             "Calls of the device's runtime were recorded, so the device's activity was asked for. Its records were "
@@ -109,8 +109,8 @@ def _counters(trace: Trace, launches: Int32) -> Finding:
 def cpu_only(trace: Trace) -> Iterator[Finding]:
     """No work of a device was recorded, and nothing shows that one worked.
 
-    Sees: no work, call, operator, collective or memory of a device. Where the file lists the machine's devices
-    and there is none, the program ran on the processor.
+    Sees: no work, call, operator, collective or memory of a device. If the file's list of devices is empty, the program
+    ran on the processor.
 
     Costs: nothing by itself. It says which rules have nothing to look at.
 

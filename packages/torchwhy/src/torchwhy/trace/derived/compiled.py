@@ -180,7 +180,7 @@ class Compiled:
         return [self._ids[row] for row in rows.tolist()]
 
     def ids_around(self, rows: Int32) -> list[str]:
-        """K/M of the region that each graph runs in, or whose backward pass it is; "" where there is none.
+        """K/M of the region that each graph runs in, or whose backward pass it is; "" without a region.
 
         A backward pass belongs to the region in which its forward pass ran: both carry autograd's sequence number.
         """

@@ -47,7 +47,7 @@ def at_stake(trace: Trace, host: Intervals) -> Intervals:
 
 
 def next_launch(trace: Trace, ends: Int64) -> tuple[Int32, Int32]:
-    """The work that begins at each of these moments and the call that launched it, rows; -1 where there is none."""
+    """The work that begins at each of these times and the call that launched it, rows; -1 if missing."""
     events, links = trace.events, trace.links
     if not len(links.work):
         none = np.full(len(ends), -1, np.int32)

@@ -59,7 +59,7 @@ def capturing(trace: Trace) -> dict[int, Intervals]:
     events, begun = trace.events, trace.derived(captured_graphs)
     functions = events.of(CAPTURE_FUNCTION)
     functions = functions[_mostly_empty(trace, functions)]
-    # What the calls tell goes before what functions are named.
+    # Evidence from calls takes precedence over the names of functions.
     start = np.sort(np.concatenate([np.empty(0, np.int64), *(starts for starts, _ in begun.values())]))
     functions = functions[np.searchsorted(start, events.ts[functions]) == np.searchsorted(start, events.end[functions])]
     found = {lane: Intervals.union(starts, ends) for lane, (starts, ends) in begun.items()}

@@ -39,8 +39,8 @@ class Recorded:
         device: whether work of a device is in it.
         worked: what shows that a device worked, though none of its work is in the trace; "" where nothing does.
         signs: the rows that show it.
-        processor_only: whether the file shows that the program used no device: it lists the machine's devices, and
-            there is none.
+        processor_only: whether the file shows that the program used no device: its list of the machine's devices is
+            empty.
         backward: when a backward pass ran whose operators are not in the trace.
         sampled: whether only a sample of the calls was recorded.
         missing: for aspects that rules need (`torchwhy.rules.rule.ASPECTS`) why the trace can't tell about them.

@@ -65,7 +65,7 @@ class StackSamples:
 
 
 def stack_samples(trace: Trace) -> StackSamples:
-    """Read them; there are none in other recordings, and none where the file makes no sense."""
+    """Read the samples; the result is empty for other recordings and for invalid files."""
     written = trace.info.top.get(_NOTED)
     nothing = StackSamples(np.empty(0, np.int64), np.empty(0, np.int32), (), (), (), {})
     if not isinstance(written, dict):

@@ -119,7 +119,7 @@ class Repairs:
     control_characters: int = 0
     invalid_utf8: int = 0
     unescaped_quotes: int = 0
-    not_numbers: int = 0  # NaN, Infinity, N/A and their like; times that are none, or out of range
+    not_numbers: int = 0  # NaN, Infinity, N/A etc.; invalid times, or times out of range
     stray_commas: int = 0
     damaged_events: int = 0  # left out: nothing could be made of them
     truncated: bool = False  # the file ends before its JSON does

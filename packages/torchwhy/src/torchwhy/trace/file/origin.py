@@ -77,7 +77,7 @@ class Origin:
         """Return the path.
 
         Raises:
-            TraceError: there is none, or the file is gone or no longer what was read.
+            TraceError: the trace has no path, or the file was removed or has changed.
         """
         if self.path is None:
             raise TraceError(f"{self.name} cannot be read a second time; load the trace from a file by its path")

@@ -49,7 +49,7 @@ def read_events(source: Source, columns: Columns, rows: npt.NDArray[np.integer[A
         rows: of the events, ascending.
 
     Returns:
-        For each row its event as it stands in the file, in a damaged file as it was understood; b"" where none begins.
+        For each row its event in the file, repaired if the file is damaged; b"" if no event begins there.
     """
     after: Int64 = np.append(columns.offset[1:], columns.size)
     found = columns.repairs

@@ -1,4 +1,4 @@
-"""What another package says of the names of its operators, Python frames and kernels."""
+"""Vocabulary of another package: the meaning of its operator, frame and kernel names."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ __all__ = ["Vocabulary"]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a package's names mean; offered by the entry point `torchwhy.vocabulary`.
+    """The meaning of a package's names; provided by the entry point `torchwhy.vocabulary`.
 
     Attributes:
-        library: the package as people write it; in kernels' names, it stands for itself.
-        operators: the namespace of its operators, which do heavy arithmetic on their first argument.
-        folder: of its Python files. Their frames are not the program's own code.
-        kernels: patterns of its kernels' names, each with the operation: a key of `operations`, or a common one.
+        library: name of the package, as written in texts and in kernel names.
+        operators: namespace of its operators, which do heavy computation on their first argument.
+        folder: folder of its Python files. Their frames do not count as the program's code.
+        kernels: patterns of its kernel names, each with an operation: a key of `operations`, or a common operation.
         operations: its operations, described in a few words.
-        in_a_loop: what to do about many calls of one of its operators in a row.
+        in_a_loop: advice for many consecutive calls of one of its operators.
     """
 
     library: str

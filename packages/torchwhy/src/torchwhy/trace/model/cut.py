@@ -72,12 +72,12 @@ def cut(
         OSError: the output cannot be written.
     """
     if window is None and steps is None and categories is None:
-        raise ArgumentError("one of steps, window and categories must say what to keep, got none of them")
+        raise ArgumentError("at least one of steps, window and categories must be given")
     target, origin = Path(output), Origin.of(source)
     columns = scan(source)
     path = origin.unchanged()
     if target.exists() and target.samefile(path):
-        raise ArgumentError(f"output must be another file than the trace, got {os.fspath(output)!r}")
+        raise ArgumentError(f"output must differ from the trace's file, got {os.fspath(output)!r}")
     part = select(columns, window=window, steps=steps, categories=categories)
     rows = np.flatnonzero(_arrows(columns, np.isin(columns.offset, part.columns.offset)))
     size = _write(path, columns, rows, target)

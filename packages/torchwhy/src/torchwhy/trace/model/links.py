@@ -177,7 +177,7 @@ class Links:
         return calls[keep], ids[keep]
 
     def _launch_by_operator(self, calls: Int32) -> Int32 | None:
-        """For each event the call without correlation id that put it on the device, or -1; None where there is none.
+        """For each event the call without correlation id that put it on the device, or -1; None without such calls.
 
         Of one operator (`External id`) the first call belongs to the first work of its kind, and so on; if their
         numbers differ, all work belongs to the only call, or to none.

@@ -36,7 +36,7 @@ def parents(rows: Int32, lane: Int32, start: Int64, end: Int64, bleed: int) -> I
 
 
 def nearest(rows: Int32, parent: Int32, wanted: Flags) -> Int32:
-    """For each of the rows the innermost wanted event around it, itself included; -1 where there is none."""
+    """For each of the rows the innermost wanted event around it, itself included, or -1."""
     found = np.full(len(parent), -1, np.int32)
     _call("nearest", rows, parent, wanted, found)
     return found

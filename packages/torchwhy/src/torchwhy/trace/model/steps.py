@@ -97,7 +97,7 @@ def _distinct(events: Events, rows: Int32) -> list[int]:
     best: dict[object, int] = {}
     for row in rows.tolist():
         name = events.named(row)
-        key = name if name[-1:].isdecimal() else row  # "ProfilerStep*": each is one of its own
+        key = name if name[-1:].isdecimal() else row  # "ProfilerStep*": each name is a different step
         if key not in best or (events.lane[row] == events.lane[best[key]] and events.dur[row] > events.dur[best[key]]):
             best[key] = row
     found = sorted(best.values(), key=lambda row: (int(events.ts[row]), -int(events.dur[row])))

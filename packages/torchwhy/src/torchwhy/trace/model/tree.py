@@ -116,7 +116,7 @@ class Tree:
         return found
 
     def nearest(self, wanted: Flags) -> Int32:
-        """For every row of the trace, the innermost wanted event around it, itself included; -1 where there is none.
+        """For every row of the trace, the innermost wanted event around it, itself included, or -1.
 
         Args:
             wanted: one flag per row of the trace; rows outside the tree never count.

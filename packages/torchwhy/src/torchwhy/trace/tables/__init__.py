@@ -1,1 +1,1 @@
-"""Tables about a trace: the answers of `trace.ops()`, `trace.kernels()` and their like."""
+"""Tables of a trace: the results of `trace.ops()`, `trace.kernels()` etc."""

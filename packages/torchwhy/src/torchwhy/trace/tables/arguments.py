@@ -1,4 +1,4 @@
-"""All arguments of some events, read again from the file: `trace.arguments(rows)`."""
+"""All arguments of events, read again from the file: `trace.arguments(rows)`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["arguments"]
 
 
 def arguments(trace: Trace, rows: Iterable[int]) -> list[dict[str, Any]]:
-    """Return everything `args` has of some events.
+    """Return all arguments (`args`) of some events.
 
-    A loaded trace keeps only the arguments that rules and queries use (and those named by `load(columns=...)`); this
-    reads the needed part of the file again.
+    A loaded trace keeps only the arguments that rules and queries use, and those of `load(columns=...)`; this method
+    reads the required part of the file again.
 
     Args:
         rows: events, in any order.
@@ -28,7 +28,7 @@ def arguments(trace: Trace, rows: Iterable[int]) -> list[dict[str, Any]]:
         One dictionary per row, in the order of `rows`.
 
     Raises:
-        ArgumentError: a row isn't one of the trace's.
+        ArgumentError: a row does not belong to the trace.
         TraceError: the trace came from standard input or an open file, or the file has changed since.
     """
     from torchwhy.trace.file.reread import read_arguments

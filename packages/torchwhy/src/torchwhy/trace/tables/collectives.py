@@ -15,13 +15,13 @@ __all__ = ["collectives"]
 
 
 def collectives(trace: Trace) -> Table:
-    """Every collective of this rank, in order of time.
+    """Return all collectives of this rank, sorted by time.
 
     Returns:
         `name`: "all_reduce", "all_gather", ...; `group`, `group_size`: the process group; `seq`: its number within the
-        group, -1 where the trace doesn't tell; `start_us` from the beginning of the trace; `duration_us`, waiting for
-        other ranks included; `bytes` as nccl-tests count them, None where unknown; `dtype`; `algorithm_gb_s`,
-        `bus_gb_s`: bandwidths, 10^9 bytes per second.
+        group, -1 if unknown; `start_us` from the beginning of the trace; `duration_us`, including the wait for other
+        ranks; `bytes` as nccl-tests count them, None where unknown; `dtype`; `algorithm_gb_s`, `bus_gb_s`: bandwidths,
+        10^9 bytes per second.
     """
     found = trace.derived(collectives_of)
     return Table(

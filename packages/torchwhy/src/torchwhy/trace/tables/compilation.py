@@ -84,7 +84,7 @@ def _parts(trace: Trace) -> Iterator[Part]:
 
 
 def _labels_around(trace: Trace, rows: Int32) -> Int32:
-    """A row of the program's own label around each event, the first of those with its name; -1 where there is none."""
+    """The row of the program's label around each event, the first row with that name, or -1."""
     labels = np.zeros(len(trace.events), np.bool_)
     labels[trace.derived(own_labels)] = True
     around = trace.calls.nearest(labels)[rows]

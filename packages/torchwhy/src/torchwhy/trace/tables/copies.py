@@ -19,12 +19,12 @@ __all__ = ["copies"]
 
 
 def copies(trace: Trace) -> Table:
-    """Copies to, from and on devices by kind, the most time first.
+    """Return copies to, from and on devices by kind, sorted by time.
 
     Returns:
-        `name` as in the file; `direction` such as "host to device"; `host_memory`: "pageable", "pinned" or "" where
-        the file doesn't tell; `calls`; `bytes`; `total_us`; `gb_per_s`: bytes over time (10^9 bytes per second, 0 where
-        the sizes aren't known); `exposed_us`: how much of the time no kernel or fill ran on any device.
+        `name` as in the file; `direction` such as "host to device"; `host_memory`: "pageable", "pinned" or "" if
+        unknown; `calls`; `bytes`; `total_us`; `gb_per_s`: bytes over time (10^9 bytes per second, 0 if the sizes are
+        unknown); `exposed_us`: the part of the time in which no kernel or fill ran on any device.
     """
     events = trace.events
     rows = events.rows(Kind.MEMCPY)

@@ -1,4 +1,4 @@
-"""What the window's length is made of: `trace.critical_path()`."""
+"""The critical path of the window: `trace.critical_path()`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["critical_path"]
 
 
 def critical_path(trace: Trace, *, in_order: bool = False) -> Table:
-    """The chain of host and device work that determines how long the window is: shorten it, and the window shortens.
+    """Return the chain of host and device work that determines the length of the window.
 
     From the last end backwards: device work follows the work before it if it was launched before that ended, else its
     launch; a launch follows what its thread did before; a thread that waited for a device follows the work it waited
-    for. The times add up to the window. Dependencies the trace doesn't tell (events between streams) are guessed from
-    the order of ends, so take it as a good guess.
+    for. The times add up to the window. Dependencies that the trace does not contain (events between streams) are
+    inferred from the order of ends, so the path is an estimate.
 
     Args:
         in_order: one row per piece in order of time, instead of one per name.

@@ -1,4 +1,4 @@
-"""The events of a trace as one table, for those who want to dig: `trace.to_table()`, `.to_pandas()`, `.to_arrow()`."""
+"""All events of a trace as one table: `trace.to_table()`, `.to_pandas()`, `.to_arrow()`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["event_table"]
 
 
 def event_table(trace: Trace) -> Table:
-    """Every event that takes part in anything, in file order.
+    """Return all valid events, in file order.
 
     Returns:
         `row`; `kind`, `name`; `start_us` from the beginning of the trace; `duration_us`; `thread` (or stream);
         `process`; `parent`: the row of the innermost call around it, `launch`: of the call that put it on a device,
-        `correlation`: -1 where there is none; `step`: index of the step a host event begins in, or -1.
+        `correlation`: -1 if absent; `step`: index of the step in which a host event begins, or -1.
     """
     events = trace.events
     rows = np.flatnonzero(events.kind[: len(trace)] != Kind.OTHER).astype(np.int32)

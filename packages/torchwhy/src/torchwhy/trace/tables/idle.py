@@ -1,4 +1,4 @@
-"""Times without device work: `trace.idle()`."""
+"""Idle times of the devices: `trace.idle()`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORDS: Final = {
 
 
 def idle_table(trace: Trace) -> Table:
-    """The stretches of the window in which no device had work, the longest first.
+    """Return the time ranges of the window in which no device had work, the longest first.
 
     Returns:
         `start_us` from the beginning of the trace; `length_us`; `after` and `before`: the work that ended where it

@@ -44,12 +44,12 @@ def labels(trace: Trace, rows: Int32) -> list[str]:
 
 
 def kernels(trace: Trace) -> Table:
-    """Kernels by name, those that took the devices longest first.
+    """Return kernels by name, sorted by total time.
 
     Returns:
-        `name`, shortened but still one per kernel; `description` in words; `calls`; `total_us`; `share` of the time in
-        which the devices were busy (kernels that ran at the same time share it, so the shares may add up to more than
-        1); `median_us`, `min_us`, `max_us`; the most frequent `grid` and `block`; `registers` per thread and
+        `name`, shortened but unique; `description` in words; `calls`; `total_us`; `share` of the time in which the
+        devices were busy (kernels that ran at the same time share it, so the shares may add up to more than 1);
+        `median_us`, `min_us`, `max_us`; the most frequent `grid` and `block`; `registers` per thread and
         `shared_memory` per block in bytes of most calls, -1 where not recorded; `adapted`: calls whose launch the
         program adapted to an occupancy query right before it; `full_name` as in the file.
     """

@@ -28,7 +28,7 @@ COLUMNS: Final = (
 
 
 def kinds(trace: Trace) -> Table:
-    """Device work in the window by kind, those that take the longest first.
+    """Return device work in the window by kind, sorted by time.
 
     Returns:
         `kind`: GEMM, attention, convolution, MoE, elementwise, reduction, norm, embedding, copy (within a device's

@@ -13,7 +13,7 @@ __all__ = ["label_times"]
 
 
 def label_times(trace: Trace) -> Table:
-    """Time by label (`record_function`) in the window, the most first; PyTorch's own labels are left out.
+    """Return the time by label (`record_function`) in the window, sorted by time, without PyTorch's own labels.
 
     Returns:
         `name`; `calls`; `host_us`: the time in which a thread was inside it; `share`: that as a fraction of the window;

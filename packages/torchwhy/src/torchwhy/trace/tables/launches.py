@@ -18,10 +18,10 @@ __all__ = ["launches"]
 
 
 def launches(trace: Trace) -> Table:
-    """Calls that launched kernels, graphs, copies and fills by name, the most time first.
+    """Return the calls that launched kernels, graphs, copies and fills by name, sorted by time.
 
     Returns:
-        `name`; `calls`; `work`: how many pieces of device work they put there; `total_us` and `median_us` of the calls
+        `name`; `calls`; `work`: number of device events that they launched; `total_us` and `median_us` of the calls
         themselves; `delay_us`: median time from the beginning of the call to the beginning of its (first) work;
         `queue_median` and `queue_max`: how many earlier launches of the same stream hadn't begun when it was made (0:
         the device had nothing waiting). Values that need device work are NaN where none was recorded.

@@ -29,7 +29,7 @@ _TYPES: Final = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 18: "mtia", 20: "priv
 
 
 def memory(trace: Trace, *, summary: bool = False) -> Table:
-    """Allocations and releases in order of time; recorded with profile_memory=True.
+    """Return allocations and releases, sorted by time; recorded with profile_memory=True.
 
     Args:
         summary: one row per device instead: `allocations`, `releases`, `allocated_bytes` (asked for in all),

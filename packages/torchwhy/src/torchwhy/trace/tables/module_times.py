@@ -17,12 +17,12 @@ __all__ = ["module_times"]
 
 
 def module_times(trace: Trace) -> Table:
-    """Time per `nn.Module` in order of the first call; per annotation where no Python frames were recorded.
+    """Return the time per `nn.Module`, in order of the first call; per annotation if no Python frames were recorded.
 
     Returns:
         `path`: the modules around it and itself; `name`; `depth`; `line`: the program's own that calls it first;
         `calls`; `host_total_us` and `host_self_us`: with and without the modules it calls; `device_total_us` and
-        `device_self_us`: the same of the device work launched in it; `backward_host_us` and `backward_device_us`: of
+        `device_self_us`: likewise for the device work launched in it; `backward_host_us` and `backward_device_us`: of
         its operators' backward pass, and of the device work that launched.
     """
     found = trace.derived(modules)

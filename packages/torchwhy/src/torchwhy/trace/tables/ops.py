@@ -21,21 +21,20 @@ __all__ = ["ops"]
 
 
 def ops(trace: Trace, *, by_shape: bool = False, by_stack: int = 0) -> Table:
-    """Operators by name, those that cost the host most by themselves first: `key_averages()` of a trace.
+    """Return operators by name, sorted by own host time, like `key_averages()`.
 
     Args:
         by_shape: one row per name and shapes of the inputs (`input_dims`; recorded with record_shapes=True).
         by_stack: one row per name and so many innermost Python frames (`stack`; recorded with with_stack=True).
 
     Returns:
-        `name`; `calls`, where an operator that calls nothing but one of its own name is one with it;
-        `host_total_us`, with what they called (an operator within one of its own name counts once);
-        `host_self_us`, without; `device_total_us` and `device_self_us`: durations of the kernels, copies and fills
-        launched in them at any depth, and by themselves; `mean_us` per call on the host; shares of all time in
-        operators (`host_self_share`, `host_total_share`) and of all device work (`device_self_share`). Device work that
-        no operator launched has the row "(no operator)".
-        Where memory was recorded: bytes allocated less bytes released, in the calls (`host_bytes`, `device_bytes`) and
-        in them but not in operators they called (`host_self_bytes`, `device_self_bytes`).
+        `name`; `calls`, where an operator whose only call has the same name counts once with it; `host_total_us`, with
+        the operators they called (nested calls of the same name count once); `host_self_us`, without; `device_total_us`
+        and `device_self_us`: durations of the kernels, copies and fills launched in them at any depth, and by
+        themselves; `mean_us` per call on the host; shares of all time in operators (`host_self_share`,
+        `host_total_share`) and of all device work (`device_self_share`). Device work that no operator launched has the
+        row "(no operator)". Where memory was recorded: bytes allocated less bytes released, in the calls (`host_bytes`,
+        `device_bytes`) and in them but not in operators they called (`host_self_bytes`, `device_self_bytes`).
 
     Raises:
         ArgumentError: by_stack is negative.
@@ -104,7 +103,8 @@ def _with_the_rest(trace: Trace, table: Table) -> Table:
 
 
 def _called_by_its_namesake_alone(trace: Trace, rows: Int32) -> Flags:
-    """For each operator whether it is all that one of its own name called, as where a recipe runs its operator.
+    """For each operator whether it is the only call of an operator with the same name, as when a recipe runs its
+    operator.
 
     `key_averages()` makes such pairs one.
     """

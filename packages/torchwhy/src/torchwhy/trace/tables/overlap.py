@@ -1,4 +1,4 @@
-"""What ran at the same time: `trace.overlap()`."""
+"""Overlap of computation, communication and copies: `trace.overlap()`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS: Final = (
 
 
 def overlap(trace: Trace) -> Table:
-    """How computing, communication and copies overlap on each device, within the window of the trace.
+    """Return the overlap of computation, communication and copies on each device, within the window.
 
     Returns:
         `device`; `window_us`; `busy_us`: anything ran; `idle_us`: nothing; `compute_us`, `communication_us` and

@@ -1,4 +1,4 @@
-"""Time by call path: `trace.stacks()`, what flame graphs are drawn from."""
+"""Time by call path, for flame graphs: `trace.stacks()`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _METRICS: Final = {
 
 
 def stacks(trace: Trace, metric: str = "host") -> Table:
-    """Time by call path, the most first: Python frames where they were recorded, annotations, operators, runtime calls.
+    """Return the time by call path, sorted by time: Python frames (if recorded), annotations, operators, runtime calls.
 
         table = trace.stacks("device")
         Path("device.folded").write_text("".join(f"{row['stack']} {row['time_us']:.0f}\\n" for row in table))

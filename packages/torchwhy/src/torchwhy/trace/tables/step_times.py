@@ -19,7 +19,7 @@ __all__ = ["step_times"]
 
 
 def step_times(trace: Trace) -> Table:
-    """The steps in order of time; no rows where nothing was announced and nothing repeats for sure.
+    """Return the steps, sorted by time; no rows if no steps were marked and no repetition is certain.
 
     Returns:
         `name`; `phase`: "prefill", "decode", ... of an inference server's step, "" of others; `inferred`: False where

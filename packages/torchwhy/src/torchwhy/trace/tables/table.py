@@ -1,4 +1,4 @@
-"""A small table: named columns of equal length, the result of every query on a trace."""
+"""A table: named columns of equal length, the result of every query on a trace."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def sliding_window_cmn(
 
 
 def mask_along_axis(specgram: Tensor, mask_param: int, mask_value: float, axis: int, p: float = 1.0) -> Tensor:
-    """Return features with a stretch of frames or bins replaced, the same of all examples.
+    """Return features with a range of frames or bins replaced, equal for all examples.
 
     Args:
         specgram: (..., bins, frames).

@@ -181,7 +181,7 @@ class TimeStretch(nn.Module):
         """Return spectra (..., bins, ceil(frames / rate))."""
         rate = self.fixed_rate if overriding_rate is None else overriding_rate
         if rate is None:
-            raise ArgumentError("overriding_rate must be given where there is no fixed_rate, got None")
+            raise ArgumentError("overriding_rate must be given if fixed_rate is not, got None")
         return F.phase_vocoder(complex_specgrams, rate, self.phase_advance.to(complex_specgrams.real.dtype))
 
 
