@@ -62,7 +62,7 @@ def module_at(entry: Entry, values: dict[str, float]) -> fx.Processor:
 
 
 def program_of(module: fx.Processor) -> tuple[Program, int] | None:
-    """Return the native program of a whole signal and by how many samples it is late; None where a step is not native."""
+    """Return the native program of a whole signal and its latency in samples; None if a step is not native."""
     plan = lower(module, source().fs)
     shape = (CHANNELS,)
     if plan.gives != "samples" or plan.refusal or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:

@@ -48,7 +48,7 @@ def test_the_answer_as_data(run, tmp_path):
         ),
         (["a.pt.trace.json", "--to", "csv", "--table", "none"], 2, "--table must be one of events, ops,"),
         (["a.pt.trace.json", "--to", "perfetto", "--table", "ops"], 2, "--table is about csv and parquet"),
-        (["a.pt.trace.json", "--to", "perfetto", "-o", "a.pt.trace.json"], 2, "another file than the trace"),
+        (["a.pt.trace.json", "--to", "perfetto", "-o", "a.pt.trace.json"], 2, "differ from the trace's file"),
         (["missing.json", "--to", "csv"], 3, "missing.json does not exist"),
         (["a.pt.trace.json", "--to", "csv", "-o", "no/such/a.csv"], 3, "cannot write"),
     ],

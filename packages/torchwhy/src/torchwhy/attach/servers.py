@@ -25,7 +25,7 @@ __all__ = ["Recording", "Server", "find_server"]
 _START: Final = "/start_profile"
 _STOP: Final = "/stop_profile"
 _STOPPING_S: Final = 1800.0
-"""vLLM's documentation speaks of ten minutes until a large trace is written."""
+"""According to vLLM's documentation, writing a large trace takes up to ten minutes."""
 
 _DEPTH: Final = 20
 
