@@ -88,6 +88,11 @@ def test_calls_with_the_same_shapes_at_two_lines_of_a_function_stay_apart():
     ]
 
 
+def test_calls_that_no_sample_meets_count_with_their_like():
+    line = only(program(*[(12, MM, 12, SQUARE)] * 40))
+    assert [(one.name, one.calls) for one in line.operators] == [(MM, 160)]
+
+
 def test_samples_alone_tell_lines_too():
     found = costly_lines(program((12, MM, 4000, SQUARE), (13, MM, 2000, SQUARE), backward={1: 1500}, frames=False))
     assert [(line.line, line.time_us, line.backward_us) for line in found] == [

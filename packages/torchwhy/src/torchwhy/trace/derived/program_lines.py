@@ -13,10 +13,10 @@ from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.forward_pass import backward_of, work_of
 from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators, profiling
 from torchwhy.trace.derived.ownership import own_frames
-from torchwhy.trace.derived.stack_samples import LEAST, sampled_stack, stack_samples
+from torchwhy.trace.derived.stack_samples import mostly, stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
-from torchwhy.trace.meaning.frames import code_of, line_of, own_frame, without_line
+from torchwhy.trace.meaning.frames import BACKWARD_CALL, code_of, line_of, own_frame, recorder_runs, without_line
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import BACKWARD
 from torchwhy.trace.model.intervals import Intervals
@@ -34,6 +34,15 @@ _MOST: Final = 200
 
 _SURE: Final = 0.9
 """The part of the samples at some calls that one line needs."""
+
+_FEWEST: Final = (3, 3, 6)
+"""Samples that it needs: of calls alike and with the same turn, of calls alike, of calls of one operator. Those of a
+function have no line in common but its first.
+"""
+
+
+_OF_PYTHON: Final = 5
+"""Samples of Python that a line needs: with fewer the time they stand for is a guess."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +92,13 @@ def steady_steps(trace: Trace) -> int:
 
 def program_lines(trace: Trace) -> tuple[ProgramLine, ...]:
     """Find them, the most time first; `trace.derived(program_lines)` does it once. () where no line is known."""
-    events, samples = trace.events, trace.derived(stack_samples)
+    samples = trace.derived(stack_samples)
     source = samples.lines
     calls: dict[str, list[Int32]] = defaultdict(list)
     around: dict[str, tuple[str, ...]] = {}
-    for mine in sorted(_alike(trace), key=lambda one: -int(events.dur[one].sum()))[:_MOST]:
-        line, callers = _place(trace, mine)
-        if line:
-            calls[line].append(mine)
-            around.setdefault(line, callers)
+    for mine, line, callers in _placed(trace):
+        calls[line].append(mine)
+        around.setdefault(line, callers)
     python = _python(trace)
     found = []
     for line in {**calls, **python}:
@@ -106,8 +113,11 @@ def program_lines(trace: Trace) -> tuple[ProgramLine, ...]:
     return tuple(sorted(found, key=lambda one: (-one.when.total, one.line)))
 
 
-def _alike(trace: Trace) -> list[Int32]:
+def _placed(trace: Trace) -> list[tuple[Int32, str, tuple[str, ...]]]:
     """The outermost calls of the program's thread in the window, in groups that one line makes, it seems.
+
+    Each group has its line and the lines around it. Calls that samples don't place are of the line that all others like
+    them are of; where these are of several, or of none, they are looked at together.
 
     Nodes of the backward pass count for the line of their forward pass; those of no operator stay with the line that
     asks for gradients.
@@ -127,14 +137,24 @@ def _alike(trace: Trace) -> list[Int32]:
         _numbers(function),
     )
     least, found = _SOME * (window.end - window.start), []
+    lines: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)  # of calls that are alike
     rest = np.arange(len(rows))
-    for key in keys:
-        mine = key[rest]
-        enough = (np.bincount(mine, events.dur[rows[rest]]) >= least)[mine] | (key is keys[-1])
-        chosen, which = rest[enough], mine[enough]
-        order = np.argsort(which, kind="stable")
-        found += np.split(rows[chosen[order]], np.flatnonzero(np.diff(which[order])) + 1) if len(chosen) else []
-        rest = rest[~enough]
+    for key, fewest in zip(keys, (*_FEWEST, 0), strict=True):
+        which = key[rest]
+        spent = np.bincount(which, events.dur[rows[rest]])
+        sure = np.zeros(len(spent), np.bool_)
+        for i in np.argsort(-spent, kind="stable")[:_MOST].tolist():
+            mine = rest[which == i]
+            if len(mine) and (spent[i] >= least or key is keys[-1]):
+                line, callers, exact = _place(trace, rows[mine], fewest)
+                if exact and key is keys[0]:
+                    lines[int(alike[mine[0]])][line] = callers
+                elif not exact and key is alike and len(lines[i]) == 1 and _seen(trace, rows[mine]) <= {*lines[i]}:
+                    ((line, callers),) = lines[i].items()
+                if exact or (line and key is not keys[0]):
+                    sure[i] = True
+                    found.append((rows[mine], line, callers))
+        rest = rest[~sure[which]]
     return found
 
 
@@ -181,17 +201,25 @@ def _turns(which: Int64) -> Int64:
     return found
 
 
-def _place(trace: Trace, rows: Int32) -> tuple[str, tuple[str, ...]]:
-    """The line that makes some calls and the program's lines around it, innermost first.
+def _place(trace: Trace, rows: Int32, fewest: int) -> tuple[str, tuple[str, ...], bool]:
+    """The line that makes some calls, the program's lines around it, innermost first, and whether samples show it.
 
-    The profiler notes where a function begins, samples the line it is at.
+    The profiler notes where a function begins, samples the line it is at. Those between operators don't count: they are
+    of the line whose Python takes longest, which need not be that of the call.
     """
     recorded = trace.stack(int(rows[np.argmax(trace.events.dur[rows])]))
-    sampled = sampled_stack(trace, rows, least=_SURE)
+    samples, when = trace.derived(stack_samples), trace.events.times_of(rows)
+    sampled = mostly(samples, when, _SURE, fewest) if fewest else ()
     line = own_frame(recorded)
     if sampled and (not line or _bare(line) == _bare(sampled[0])):
-        return sampled[0], _own_lines(sampled)[1:]
-    return line, tuple(map(line_of, _own_lines(recorded)[1:]))
+        return sampled[0], _own_lines(sampled)[1:], True
+    return line, tuple(map(line_of, _own_lines(recorded)[1:])), False
+
+
+def _seen(trace: Trace, rows: Int32) -> set[str]:
+    """The lines that samples taken in some calls show."""
+    samples = trace.derived(stack_samples)
+    return {samples.own[i] for i in samples.inside(trace.events.times_of(rows)).tolist()}
 
 
 def _own_lines(stack: tuple[str, ...] | list[str]) -> tuple[str, ...]:
@@ -225,7 +253,7 @@ def _defined(trace: Trace) -> tuple[str, ...]:
 
 
 def _callers(trace: Trace, rows: Int32, lines: tuple[str, ...], source: dict[str, str]) -> tuple[Caller, ...]:
-    """The lines around some calls, with how often what they call runs."""
+    """The lines around some calls, with how often what they call runs; of recursive functions in calls of that depth."""
     found = []
     frames = trace.derived(own_frames)[rows] if trace.has_stacks else np.full(len(rows), -1)
     for line in lines:
@@ -233,6 +261,8 @@ def _callers(trace: Trace, rows: Int32, lines: tuple[str, ...], source: dict[str
         found.append(Caller(line, source.get(line, ""), len(frames)))
         above = trace.frames.parent[frames]
         frames = trace.derived(own_frames)[above[above >= 0]] if len(frames) else frames
+        same = [frame >= 0 and _bare(trace.name(frame)) == _bare(line) for frame in frames.tolist()]
+        frames = frames[np.array(same, np.bool_)]
     return tuple(found)
 
 
@@ -246,14 +276,20 @@ def _python(trace: Trace) -> dict[str, tuple[Intervals, tuple[str, ...]]]:
     between = Intervals.union([window.start], [window.end]) - events.times_of(outer)
     between = between - trace.derived(otherwise_engaged) - trace.derived(profiling)
     seen = Counter(samples.inside(between).tolist())
+    mine = [own if _is_python(stack) else "" for own, stack in zip(samples.own, samples.stacks, strict=True)]
     lines: Counter[str] = Counter()
     for stack, count in seen.items():
-        lines[samples.own[stack]] += count
-    own = np.array(samples.own, np.str_)
+        lines[mine[stack]] += count
+    own = np.array(mine, np.str_)
     found = {}
     for line, count in lines.items():
-        if line and count >= LEAST:
-            longest = max((i for i in seen if samples.own[i] == line), key=lambda i: seen[i])
+        if line and count >= _OF_PYTHON:
+            longest = max((i for i in seen if mine[i] == line), key=lambda i: seen[i])
             when = samples.when(own == line) & between
             found[line] = (when, _own_lines(samples.stacks[longest])[1:])
     return found
+
+
+def _is_python(stack: tuple[str, ...]) -> bool:
+    """Whether a sample shows the program's Python: not the backward pass between its nodes, not the recorder."""
+    return not (recorder_runs(stack) or (len(stack) > 0 and BACKWARD_CALL.names(stack[0])))
