@@ -253,7 +253,7 @@ def _defined(trace: Trace) -> tuple[str, ...]:
 
 
 def _callers(trace: Trace, rows: Int32, lines: tuple[str, ...], source: dict[str, str]) -> tuple[Caller, ...]:
-    """The lines around some calls, with how often what they call runs; of recursive functions in calls of that depth."""
+    """The lines around some calls, with how often what they call runs; a recursive function at that depth."""
     found = []
     frames = trace.derived(own_frames)[rows] if trace.has_stacks else np.full(len(rows), -1)
     for line in lines:
