@@ -55,6 +55,7 @@ __all__ = [
     "READS_ROWS",
     "REAL_PART",
     "RECIPE_IF_IT_CALLS",
+    "RECURRENT_CELL",
     "REPEAT",
     "RESHAPE",
     "SAME_SHAPE",
@@ -287,6 +288,9 @@ HEAVY: Final = (
     | LIBRARY_OPERATOR
 )
 """Heavy arithmetic: products of matrices, convolutions, attention, transforms, and libraries made for them."""
+
+RECURRENT_CELL: Final = Meaning(r"aten::(lstm|gru|rnn_tanh|rnn_relu)_cell$", _O)
+"""One time step of a recurrent network, which needs the result of the one before."""
 
 WEIGHTED_DRAW: Final = Meaning(r"aten::multinomial$", _O)
 """Draws by weights."""
