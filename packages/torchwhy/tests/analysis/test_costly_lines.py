@@ -142,7 +142,7 @@ def test_neither_the_backward_pass_nor_the_recorder_is_the_programs_python(inner
 def test_calls_of_a_recursive_function_are_counted_at_each_depth():
     """`walk` calls itself twice, three deep: 7 calls a step, each of which computes at line 9."""
     story, places = Story(gpu=None), []
-    root = "train.py(90): main |walk(x)"
+    root = ["train.py(71): forward |walk(x)", "train.py(90): main |net(x)"]
 
     def walk(at, depth, above):
         us = 100 * (2 ** (depth + 1) - 1)
@@ -157,7 +157,8 @@ def test_calls_of_a_recursive_function_are_counted_at_each_depth():
 
     story.frame("train.py(80): main", 0, 4 * 800)
     for at in story.steps(4, 800):
-        places += [*walk(at, 2, [root]), *[[root]] * 5]
+        story.frame("train.py(70): forward", at, 780)
+        places += [*walk(at, 2, root), *[root] * 5]
     line = next(one for one in costly_lines(samples(story, places, EVERY).trace()) if one.operators)
     assert (line.line, line.runs) == ("train.py(9): walk", 28)
     assert line.caller == "train.py(7): walk"
