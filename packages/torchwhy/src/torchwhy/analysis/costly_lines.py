@@ -54,7 +54,7 @@ class CostlyLine(msgspec.Struct, frozen=True):
         others: further lines of its function that are counted with it.
         caller, caller_source: the line of the program that makes the function around it run several times, else the one
             that calls it; runs: of that function in the window in which the line makes its calls, a generator's each
-            time it goes on; 0 where that wasn't recorded.
+            time it continues; 0 where that wasn't recorded.
         time_us, share: of the window: its operators, their backward pass and the Python between them; of the device's
             work where a device was used.
         backward_us: of the backward pass alone.
