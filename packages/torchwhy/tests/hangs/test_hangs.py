@@ -256,6 +256,9 @@ def test_what_has_not_begun_waits_for_the_call_before_it(tmp_path):
     cause, consequence = find_hangs(load_dumps(write_dumps(tmp_path, job(4, calls, pairs))))
     assert (cause.group, cause.follows) == (TENSOR, False)
     assert (consequence.group, consequence.kind, consequence.follows) == (WORLD, "not-finished", True)
+    said = " ".join(run_here("explain", tmp_path, "-v", folder=tmp_path).stdout.split())
+    assert "Nothing in these calls explains it" not in said
+    assert "all_gather 1 of tensor at ~/train.py(50): step, called before it, is not over" in said
 
 
 def test_of_calls_that_share_a_number_one_that_is_not_over_is_shown(tmp_path):

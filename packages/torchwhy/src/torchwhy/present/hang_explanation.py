@@ -93,7 +93,7 @@ _FIXES: Final = {
     "device before it.",
 }
 
-
+_FOLLOWS: Final = "See to the call that these ranks wait in first: this one waits behind it."
 _CIRCLE: Final = (
     "Let all ranks call collectives of several groups in the same order, and sends before recvs on one side."
 )
@@ -144,7 +144,7 @@ def _caveats(dumps: Dumps, hangs: tuple[Hang, ...]) -> tuple[str, ...]:
 
 
 def _reported(one: Hang) -> ReportedHang:
-    fix = _CIRCLE if one.circle else _FIXES[one.kind]
+    fix = _CIRCLE if one.circle else _FOLLOWS if one.follows and one.kind == "not-finished" else _FIXES[one.kind]
     return ReportedHang(
         one.kind, _title(one), _cause(one), fix, _group(one.group), one.members, one.number, one.follows,
         one.missing, tuple(_side(side) for side in one.sides),

@@ -18,7 +18,15 @@ from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operat
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
-from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NUMBER_READ, PICK, RECURRENT_CELL, UNBIND, VIEW
+from torchwhy.trace.meaning.operators import (
+    AUTOGRAD_NODE,
+    MODULE_OF_CELL,
+    NUMBER_READ,
+    PICK,
+    RECURRENT_CELL,
+    UNBIND,
+    VIEW,
+)
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import enumeration, percent
@@ -33,9 +41,6 @@ APART_NS: Final = 50_000_000
 
 LONGEST_ROUND: Final = 500
 """Operators in one round of a loop over the rows of a tensor, at most."""
-
-_MODULES: Final = {"lstm_cell": "LSTM", "gru_cell": "GRU", "rnn_tanh_cell": "RNN", "rnn_relu_cell": "RNN"}
-"""The module for a whole sequence, by the operator of one time step."""
 
 _ONE_BY_ONE: Final = "The loop takes one slice after another out of a tensor and calls operators on each."
 _WHOLE: Final = (
@@ -190,7 +195,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
 
 def _recurrence(trace: Trace, cells: Int32) -> tuple[str, str]:
     """Cause and fix of a loop over the cells of recurrent networks."""
-    kinds = sorted({_MODULES[trace.name(row).removeprefix("aten::")] for row in cells.tolist()})
+    kinds = sorted({MODULE_OF_CELL[trace.name(row)] for row in cells.tolist()})
     called = enumeration([f"nn.{kind}Cell" for kind in kinds])
     return (
         f"The loop calls {called} for one time step after another, each of which needs the result of the one before.",

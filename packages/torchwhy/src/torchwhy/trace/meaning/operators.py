@@ -42,6 +42,7 @@ __all__ = [
     "LIFT",
     "LOCAL_SCALAR",
     "MAGNITUDE",
+    "MODULE_OF_CELL",
     "MOMENT",
     "MOVE",
     "NAN_CHECK",
@@ -291,6 +292,14 @@ HEAVY: Final = (
 
 RECURRENT_CELL: Final = Meaning(r"aten::(lstm|gru|rnn_tanh|rnn_relu)_cell$", _O)
 """One time step of a recurrent network, which needs the result of the one before."""
+
+MODULE_OF_CELL: Final = {
+    "aten::lstm_cell": "LSTM",
+    "aten::gru_cell": "GRU",
+    "aten::rnn_tanh_cell": "RNN",
+    "aten::rnn_relu_cell": "RNN",
+}
+"""The module of `torch.nn` that computes a whole sequence of such steps."""
 
 WEIGHTED_DRAW: Final = Meaning(r"aten::multinomial$", _O)
 """Draws by weights."""
