@@ -261,8 +261,10 @@ def _callers(trace: Trace, rows: Int32, lines: tuple[str, ...], source: dict[str
         found.append(Caller(line, source.get(line, ""), len(frames)))
         above = trace.frames.parent[frames]
         frames = trace.derived(own_frames)[above[above >= 0]] if len(frames) else frames
-        same = [frame >= 0 and _bare(trace.name(frame)) == _bare(line) for frame in frames.tolist()]
-        frames = frames[np.array(same, np.bool_)]
+        frames = frames[frames >= 0]
+        names, which = np.unique(trace.events.name[frames], return_inverse=True)
+        same = np.array([_bare(trace.events.texts[name]) == _bare(line) for name in names.tolist()], np.bool_)
+        frames = frames[same[which.reshape(-1)]]
     return tuple(found)
 
 
