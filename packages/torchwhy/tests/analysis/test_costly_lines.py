@@ -93,6 +93,84 @@ def test_calls_that_no_sample_meets_count_with_their_like():
     assert [(one.name, one.calls) for one in line.operators] == [(MM, 160)]
 
 
+@pytest.mark.parametrize("frames", [True, False])
+def test_samples_between_calls_place_none(frames):
+    """Python of line 13 stands around every call of line 12, and no sample meets one of them."""
+    found = costly_lines(program(*[(12, MM, 2, SQUARE), (13, "", 258, None)] * 30, frames=frames))
+    assert [(line.line, len(line.operators)) for line in found] == [("train.py(13): forward", 0)]
+
+
+def test_few_samples_of_many_operators_place_none():
+    """Samples meet two operators of five that are alike in nothing but their function."""
+    calls = [(12 + k, f"aten::op_{k}", 8, [[k]]) for k in range(5)]
+    found = program(*calls, (20, MM, 300, SQUARE), steps=2, frames=False).derived(program_lines)
+    assert [line.line for line in found if len(line.calls)] == ["train.py(20): forward"]
+
+
+def test_functions_all_of_whose_calls_are_placed_stand_beside_others():
+    story, places = Story(gpu=None), []
+    for at in story.steps(4, 1000):
+        for begins, us, line in ((at + 20, 560, 12), (at + 620, 4, 30), (at + 640, 300, 13)):
+            story.frame(f"train.py({line}): of_{line}", begins, us)
+            story.op(MM, begins + 1, us - 2, Input_Dims=SQUARE)
+        places += [["train.py(12): of_12 | x"]] * 30 + [["train.py(14): of_13 | y"]] * 20
+    lines = {line.line: len(line.calls) for line in samples(story, places, EVERY).trace().derived(program_lines)}
+    assert lines == {"train.py(12): of_12": 4, "train.py(14): of_13": 4, "train.py(30): of_30": 4}
+
+
+INNERMOST = {
+    "torch/autograd/graph.py(979): _engine_run_backward": 0,
+    "torchwhy/capture/launch/optimizers.py(49): _announce": 0,
+    "torch/_ops.py(1279): __call__ < torch/autograd/profiler.py(919): __enter__": 0,
+    "torch/nn/modules/linear.py(134): forward < torchwhy/capture/launch/calls.py(99): run": 16_000,
+    "json/encoder.py(200): encode": 16_000,
+}
+
+
+@pytest.mark.parametrize(("inner", "python_us"), INNERMOST.items())
+def test_neither_the_backward_pass_nor_the_recorder_is_the_programs_python(inner, python_us):
+    story, places = Story(gpu=None), []
+    for at in story.steps(4, 5000):
+        story.op(MM, at + 4001, 900, Input_Dims=SQUARE)
+        places += [[*inner.split(" < "), "train.py(12): step | loss.backward()"]] * 200
+        places += [["train.py(13): step | x @ x"]] * 50
+    found = {one.line: one for one in samples(story, places, EVERY).trace().derived(program_lines)}
+    python = found["train.py(12): step"].python.total / 1000 if "train.py(12): step" in found else 0
+    assert python == pytest.approx(python_us, rel=0.02)
+
+
+def test_calls_of_a_recursive_function_are_counted_at_each_depth():
+    """`walk` calls itself twice, three deep: 7 calls a step, each of which computes at line 9."""
+    story, places = Story(gpu=None), []
+    root = ["train.py(71): forward |walk(x)", "train.py(90): main |net(x)"]
+
+    def walk(at, depth, above):
+        us = 100 * (2 ** (depth + 1) - 1)
+        story.frame("train.py(5): walk", at, us)
+        story.op(MM, at + us - 90, 80, Input_Dims=SQUARE)
+        own = [["train.py(9): walk |a @ b", *above]] * 5
+        if not depth:
+            return own
+        inner = ["train.py(7): walk |walk(x)", *above]
+        half = (us - 100) // 2
+        return [*walk(at, depth - 1, inner), *walk(at + half, depth - 1, inner), *own]
+
+    story.frame("train.py(80): main", 0, 4 * 800)
+    for at in story.steps(4, 800):
+        story.frame("train.py(70): forward", at, 780)
+        places += [*walk(at, 2, root), *[root] * 5]
+    line = next(one for one in costly_lines(samples(story, places, EVERY).trace()) if one.operators)
+    assert (line.line, line.runs) == ("train.py(9): walk", 28)
+    assert line.caller == "train.py(7): walk"
+
+
+def test_words_on_how_often_a_line_runs_and_on_sizes():
+    calls = [(12, MM, 400, SQUARE), (12, "aten::randn", 300, [[]])]
+    said = " ".join(shown(describe(program(*calls, loops=3), Diagnosis((), {}, asked=("B1",))), "text").split())
+    assert "line_12(), in 3 runs of its function a step, as in train.py(90): main: loss = model(x)." in said
+    assert "3 aten::randn a step. " in said
+
+
 def test_samples_alone_tell_lines_too():
     found = costly_lines(program((12, MM, 4000, SQUARE), (13, MM, 2000, SQUARE), backward={1: 1500}, frames=False))
     assert [(line.line, line.time_us, line.backward_us) for line in found] == [

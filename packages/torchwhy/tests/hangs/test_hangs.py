@@ -67,6 +67,11 @@ def two_groups_in_a_circle(rank, number):
     del second
 
 
+def groups_in_another_order(rank, number):
+    for group, state in zip((TENSOR, DATA) if number else (DATA, TENSOR), ("started", "scheduled"), strict=True):
+        rank.waits("all_reduce", group=group, state=state, line=60 if group == TENSOR else 70)
+
+
 def both_receive(rank, number):
     if number < 2:
         rank.waits("recv 0<-1" if number == 0 else "recv 1<-0", line=80 + number)
@@ -112,6 +117,7 @@ PLANTED = [
     (a_rank_has_one_batch_less, None, "missing-call", "all_gather 7 of default_pg, and rank 1", {1}, (44, 40)),
     (a_rank_waits_in_another_group, pairs, "missing-call", "Rank 2 waits in all_gather 1 of tensor", {3}, (50, 20)),
     (two_groups_in_a_circle, both_groups, "missing-call", "They wait in a circle", set(), (60, 70)),
+    (groups_in_another_order, both_groups, "not-finished", "They wait in a circle", set(), (60, 70)),
     (both_receive, None, "peer", "Rank 0 and rank 1 wait for each other, both in recv", {0, 1}, (80, 81)),
     (nobody_receives, None, "missing-call", "Rank 0 waits in send 1 of default_pg, and rank 3", {3}, (81, 20)),
     (another_size_is_received, None, "size", "Rank 0 sends [[8]] and rank 1 receives [[4]]", {0, 1}, (81, 82)),
@@ -131,7 +137,7 @@ def odd_ranks(hang):
     ("calls", "groups", "kind", "title", "odd", "lines"), PLANTED, ids=lambda value: getattr(value, "__name__", "")
 )
 def test_a_planted_hang_is_named(tmp_path, calls, groups, kind, title, odd, lines):
-    ranks = 2 if calls is two_groups_in_a_circle else 4
+    ranks = 2 if groups is both_groups else 4
     folder = write_dumps(tmp_path / "dumps", job(ranks, calls, groups))
     first = find_hangs(load_dumps(folder))[0]
     assert first.kind == kind
@@ -164,7 +170,7 @@ def test_what_follows_from_another_hang_comes_after_it(tmp_path):
     assert (cause.group, cause.kind, cause.follows) == (TENSOR, "size", False)
     assert (consequence.group, consequence.follows) == (WORLD, True)
     said = " ".join(run_here("explain", tmp_path, "-v", folder=tmp_path).stdout.split())
-    assert "1 of them only since the ranks that are missed wait elsewhere." in said
+    assert "1 of them only since the ranks that are awaited wait elsewhere." in said
 
 
 def test_a_job_that_runs_well_hangs_nowhere(tmp_path):
@@ -237,6 +243,83 @@ def test_every_format_and_exit_status(tmp_path):
     assert run_here("explain", folder, "--fail-on", "high", folder=tmp_path).returncode == 1
     refused = run_here("explain", folder, "--table", "ops", folder=tmp_path)
     assert (refused.returncode, "--table is about traces" in refused.stderr) == (2, True)
+
+
+def test_what_has_not_begun_waits_for_the_call_before_it(tmp_path):
+    def calls(rank, number):
+        if number > 1:
+            rank.waits("all_gather", group=TENSOR, line=50, dtype=f"Kind{number}")
+            rank.waits("all_reduce", state="scheduled", line=40)
+        else:
+            rank.waits("all_reduce", line=40)
+
+    cause, consequence = find_hangs(load_dumps(write_dumps(tmp_path, job(4, calls, pairs))))
+    assert (cause.group, cause.follows) == (TENSOR, False)
+    assert (consequence.group, consequence.kind, consequence.follows) == (WORLD, "not-finished", True)
+    said = " ".join(run_here("explain", tmp_path, "-v", folder=tmp_path).stdout.split())
+    assert "Nothing in these calls explains it" not in said
+    assert "all_gather 1 of tensor at ~/train.py(50): step, called before it, is not over" in said
+
+
+def test_of_calls_that_share_a_number_one_that_is_not_over_is_shown(tmp_path):
+    def coalesced(rank, number):
+        rank.call("all_gather", line=90).waits("all_reduce", line=91, again=True)
+
+    [hang] = find_hangs(load_dumps(write_dumps(tmp_path, job(2, coalesced))))
+    assert [side.call.name for side in hang.sides] == ["all_reduce"]
+
+
+def test_a_send_that_is_posted_on_both_sides_is_not_said_to_be_called_by_both(tmp_path):
+    def calls(rank, number):
+        if number < 2:
+            rank.waits("recv 1<-0" if number else "send 0->1", line=81)
+
+    said = " ".join(run_here("explain", write_dumps(tmp_path, job(2, calls)), folder=tmp_path).stdout.split())
+    assert "NOT OVER Send 1 of default_pg between ranks 0-1 has its other side, and is not over." in said
+
+
+def test_sizes_far_down_a_list_are_compared(tmp_path):
+    def calls(rank, number):
+        rank.waits("allreduce_coalesced", [(9, 9)] * 99 + [(number,)], line=40)
+
+    [hang] = find_hangs(load_dumps(write_dumps(tmp_path, job(2, calls))))
+    assert hang.kind == "size"
+
+
+ENDLESS = [1]
+for _ in range(40):
+    ENDLESS = [ENDLESS] * 10
+
+UNREADABLE = [
+    ({"version": "1.5"}, "has format 1.5; 2.0 and later"),
+    ({"version": None}, "has no format"),
+    ({"entries": None}, "has no list of entries"),
+    ({"entries": [{}]}, "entry 0 names no call"),
+    ({"entries": [{"profiling_name": "nccl:barrier", "state": 3}]}, "entry 0 names no call"),
+    ({"entries": [{"profiling_name": "nccl:barrier", "state": "started", "seq_id": 1 << 70}]}, "from 0 to 2^63"),
+]
+
+
+@pytest.mark.parametrize(("changed", "why"), UNREADABLE, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_dump_that_cannot_be_read_is_left_out_with_its_reason(tmp_path, changed, why):
+    ranks = job(2, another_size)
+    write_dumps(tmp_path, ranks)
+    (tmp_path / "nccl_trace_rank_1").write_bytes(pickle.dumps({**ranks[1].content(), **changed}, 2))
+    assert why in load_dumps(tmp_path).unreadable["nccl_trace_rank_1"]
+
+
+def test_lists_that_hold_each_other_without_end_are_not_written_out(tmp_path):
+    content = job(1, another_size)[0].content()
+    entry = content["entries"][-1]
+    frames = [{"name": ENDLESS, "filename": ENDLESS, "line": ENDLESS}]
+    more = dict.fromkeys(("input_sizes", "output_sizes", "input_dtypes", "timeout_ms", "retired"), ENDLESS)
+    groups = {"0": {"name": ENDLESS, "desc": ENDLESS, "ranks": ENDLESS}}
+    entries = [{**entry, **more, "frames": frames}]
+    (tmp_path / "nccl_trace_rank_0").write_bytes(
+        pickle.dumps({**content, "entries": entries, "pg_config": groups, "pg_status": ENDLESS}, 2)
+    )
+    [hang] = find_hangs(load_dumps(tmp_path))
+    assert len(hang.sides[0].call.input_sizes) < 100
 
 
 class Runs:
@@ -329,7 +412,7 @@ def test_of_a_pipeline_that_waits_for_its_first_stage_only_that_is_the_cause(tmp
     assert len(rest) == 62
     assert all(one.follows for one in rest)
     said = " ".join(run_here("explain", tmp_path, folder=tmp_path).stdout.split())
-    assert "62 further calls wait. 62 of them only since the ranks that are missed wait elsewhere." in said
+    assert "62 further calls wait. 62 of them only since the ranks that are awaited wait elsewhere." in said
 
 
 def test_of_many_that_differ_a_title_names_some(tmp_path):

@@ -333,3 +333,15 @@ def an_older_trace_in_pieces():
 @silent("graph-breaks")
 def an_older_trace_of_two_whole_functions():
     return older("encoder", "decoder", pieces=1)
+
+
+@silent("lookup-cost")
+def one_lookup_is_held_up():
+    """Lookups of 60 us are 2% of the time; the operating system held one up."""
+    story, at = Story(gpu=None), 0
+    for i in range(6):
+        length = 9000 if i == 3 else 3000
+        story.step(i + 2, at, length - 5)
+        call(story, at + 10, lookup_us=6000 if i == 3 else 60, graph_us=2500)
+        at += length
+    return story

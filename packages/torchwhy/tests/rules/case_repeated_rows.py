@@ -32,6 +32,17 @@ def noise_differs_from_copy_to_copy():
 
 
 @silent("repeated-rows")
+def noise_is_added_to_each_copy_apart():
+    return layers(
+        ("aten::repeat", 20, [[8, 512], []], {"Concrete Inputs": ["", "[5, 1]"]}),
+        ("aten::view", 2, [[40, 512], []], {"Concrete Inputs": ["", "[5, 8, 512]"]}),
+        ("aten::add", 30, [[5, 8, 512], [5, 1, 512], []]),
+        ("aten::view", 2, [[5, 8, 512], []], {"Concrete Inputs": ["", "[40, 512]"]}),
+        ("aten::linear", 900, [[40, 512], [256, 512], [256]]),
+    )
+
+
+@silent("repeated-rows")
 def dropout_differs_from_copy_to_copy():
     return captioned(("aten::dropout", 60, [COPIES]), ("aten::conv2d", 600, [COPIES, LAYER, [32]]))
 
@@ -58,6 +69,11 @@ def counted(kind):
 @fires("integer-products")
 def baskets_are_counted_in_whole_numbers():
     return counted("long int")
+
+
+@silent("integer-products")
+def small_integers_take_no_longer():
+    return counted("unsigned char")
 
 
 @silent("integer-products")

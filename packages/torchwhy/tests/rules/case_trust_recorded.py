@@ -347,6 +347,11 @@ def one_step_was_held_up():
 
 
 @silent("long-steps-elsewhere")
+def the_first_step_is_cold():
+    return timed_elsewhere((0, 1.5), (40, 1.5))
+
+
+@silent("long-steps-elsewhere")
 def a_validation_takes_a_tenth_of_the_run():
     return timed_elsewhere((40, 0.11), (80, 0.11), step_us=20_000.0)
 

@@ -4,6 +4,7 @@ import pytest
 
 from tests.rules import case_compiler as case
 from torchwhy.rules.diagnose import diagnose
+from torchwhy.trace.compile_log.log import CompiledFrame, CompileLog
 
 
 def finding(story, slug):
@@ -128,3 +129,11 @@ def test_generated_code_is_said_to_lie_where_its_operator_says():
         "triton_poi_fused_add_0", launch["ts"] - 0.5, launch["dur"] + 1, kernel_file="/tmp/torchinductor/ab/cab.py"
     )
     assert "/tmp/torchinductor/ab/cab.py" in finding(story, "inductor-name-legend").cause
+
+
+def test_an_attempt_beyond_the_limit_is_no_recompilation():
+    trace = case.sizes_change().trace()
+    given_up = CompiledFrame(0, 5, "train.py(3): f", error="recompile_limit reached")
+    trace.compile_log = CompileLog("compile.log", frames={"0/5": given_up})
+    [found] = [item for item in diagnose(trace).findings if item.slug == "recompiles"]
+    assert found.title.startswith("4 recompilations and 1 attempt beyond the limit take 2.50 ms of ")

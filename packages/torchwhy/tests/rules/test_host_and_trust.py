@@ -532,3 +532,26 @@ def test_a_loop_over_samples_is_not_a_small_batch(calls, said, advised):
     finding = one(story, "small-batches")
     assert said in finding.title
     assert advised in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("cell", "module"), [("gru", "GRU"), ("lstm", "LSTM"), ("rnn_tanh", "RNN"), ("rnn_relu", "RNN")]
+)
+def test_a_loop_over_recurrent_cells_becomes_one_call_at_the_line_that_calls_them(cell, module):
+    story = Story(gpu=None)
+    for at in story.steps(3, 10_000):
+        story.frame("net.py(9): forward", at + 5, 9000)
+        for k in range(60):
+            story.op("aten::select", at + 10 + 100 * k, 5, Input_Dims=[[8, 60, 4], [], []])
+            story.op(f"aten::{cell}_cell", at + 20 + 100 * k, 80)
+    places = [["net.py(12): forward | h = self.cell(x[:, t], h)"]] * 1500
+    found = one(samples(story, places, 20), "tensor-for-loop")
+    assert f"Call nn.{module} once, with the whole sequence" in found.fix
+    assert "whole tensor" not in found.fix
+    assert found.evidence[0].name == f"aten::{cell}_cell"
+    assert found.evidence[0].stack[0] == "net.py(12): forward"
+
+
+def test_a_loop_that_does_more_than_recurrent_cells_gets_the_general_advice():
+    story = case_tensor_loops.over_rows(256, per_round=("aten::gru_cell", "aten::mul", "aten::mean"))
+    assert "Compute on the whole tensor" in one(story, "tensor-for-loop").fix

@@ -7,12 +7,17 @@ from typing import Any
 
 from torchwhy.wording import shared_path
 
-__all__ = ["blocks_of", "dicts", "frame_text", "integer", "lists"]
+__all__ = ["blocks_of", "dicts", "frame_text", "integer", "lists", "plain"]
 
 
 def integer(value: object) -> int:
     """A number of bytes or an address; 0 for anything else, or too large a number."""
     return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
+
+
+def plain(value: object) -> str:
+    """A text or number as it is written; of anything else its kind: lists may hold each other without end."""
+    return str(value) if isinstance(value, str | int | float | None) else type(value).__name__
 
 
 def dicts(value: object) -> Iterator[dict[str, Any]]:
@@ -35,7 +40,7 @@ def blocks_of(segment: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def frame_text(frame: dict[str, Any]) -> str:
     """A frame of a stack as traces write it, as "train.py(34): step"."""
-    file = str(frame.get("filename", ""))
+    file = plain(frame.get("filename", ""))
     for folder in ("site-packages/", "dist-packages/"):
         file = file.rpartition(folder)[2]
-    return f"{shared_path(file)}({integer(frame.get('line'))}): {frame.get('name', '')}"
+    return f"{shared_path(file)}({integer(frame.get('line'))}): {plain(frame.get('name', ''))}"

@@ -30,14 +30,23 @@ _KEYS: Final = frozenset({str, int})
 """What keys of dictionaries may be: the hash of tuples inside tuples inside tuples would end the process."""
 
 
+_SHORT: Final = 64
+"""Texts below so many bytes are most of a file's; a longer one is stepped over alone."""
+
+
+def _of_sizes(code: bytes, most: int, rest: bytes = b"") -> bytes:
+    """Instructions whose data follow a byte with their size, and more bytes of it."""
+    return code + b"(?:" + b"|".join(re.escape(bytes([n])) + rest + b".{%d}" % n for n in range(most)) + b")"
+
+
 _INSTRUCTIONS: Final = re.compile(
-    rb"(?:[\x94(uesa}\]\x86N\x88\x89]|[hqK\x80].|M.{2}|[jJ].{4}|r.{2}[\x00-\x0f]\x00|[G\x95].{8}|"
-    + b"|".join(rb"\x8a%c.{%d}" % (size, size) for size in range(10))
-    + rb")*",
+    rb"(?:[hqK\x80].|[\x94(uesa}\]\x86N\x88\x89]|"
+    + b"|".join((_of_sizes(rb"X", _SHORT, rb"\x00{3}"), _of_sizes(rb"\x8c", _SHORT), _of_sizes(rb"\x8a", 10)))
+    + rb"|M.{2}|[jJ].{4}|r.{2}[\x00-\x0f]\x00|[G\x95].{8}){0,1000}",
     re.DOTALL,
 )
-"""Instructions of plain data, but texts and the end. Places to remember values in are below a million: Python's reader
-makes room for all up to the one that is named."""
+"""Instructions of plain data, but long texts and the end. Places to remember values in are below a million: Python's
+reader makes room for all up to the one that is named."""
 
 _PAIR: Final = b"\x86"
 _MOST_PAIRS: Final = 20_000
@@ -88,7 +97,9 @@ def _is_plain(data: bytes) -> bool:
     i, end = 0, len(data)
     while i < end:
         found = _INSTRUCTIONS.match(data, i)
-        i = found.end() if found else i
+        if found is not None and found.end() > i:
+            i = found.end()
+            continue
         code = data[i : i + 1]
         if code == b".":
             return data.count(_PAIR) <= _MOST_PAIRS

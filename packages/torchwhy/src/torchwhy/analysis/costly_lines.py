@@ -53,7 +53,8 @@ class CostlyLine(msgspec.Struct, frozen=True):
         line: as "train.py(34): step"; source: what stands there. "" where unknown.
         others: further lines of its function that are counted with it.
         caller, caller_source: the line of the program that makes the function around it run several times, else the one
-            that calls it; runs: how often that function runs in the window, 0 where that wasn't recorded.
+            that calls it; runs: of that function in the window in which the line makes its calls, a generator's each
+            time it continues; 0 where that wasn't recorded.
         time_us, share: of the window: its operators, their backward pass and the Python between them; of the device's
             work where a device was used.
         backward_us: of the backward pass alone.

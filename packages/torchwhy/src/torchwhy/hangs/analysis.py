@@ -29,7 +29,8 @@ class Side:
     Attributes:
         ranks: of the job, ascending.
         call: what they called; None for those that did not call.
-        elsewhere: where they wait instead: their first call that is not over, in any group; None where all are over.
+        elsewhere: of ranks that did not call, where they wait instead: their first call that is not over, in any group;
+            of ranks whose call has not begun on the device, the one before it that is not over. None where all are.
         last: the last thing they called in the group; None where nothing of it is kept.
     """
 
@@ -119,7 +120,7 @@ def _of_collectives(dumps: Dumps, group: tuple[str, str, tuple[int, ...]], membe
     if kind is None:
         kind = "missing-call" if absent else "missing-dump" if missing else "not-finished"
     if kind == "not-finished":
-        sides = _by_state(calls, number)
+        sides = _by_state(dumps, calls, number)
     return [Hang(kind, name, members, number, tuple(sides), missing)]
 
 
@@ -191,15 +192,27 @@ def _absent(dumps: Dumps, group: tuple[str, str], ranks: Iterable[int]) -> list[
     return sorted(sides, key=lambda side: -len(side.ranks))
 
 
-def _by_state(calls: dict[int, dict[int, list[Call]]], number: int) -> list[Side]:
+def _by_state(dumps: Dumps, calls: dict[int, dict[int, list[Call]]], number: int) -> list[Side]:
     """All called the same: who has finished, started, or not begun."""
-    found: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    found: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    shown: dict[tuple[object, ...], tuple[Call, Call | None]] = {}
     for rank, each in calls.items():
         if number in each:
-            call = each[number][0]
-            found[call.state, call.done].append(rank)
-    sides = (Side(tuple(ranks), calls[ranks[0]][number][0]) for ranks in found.values())
+            call = next((one for one in each[number] if not one.done), each[number][0])
+            before = _before(dumps.ranks[rank].calls, call)
+            key = (call.state, call.done, _key(before) if before is not None else None)
+            found[key].append(rank)
+            shown.setdefault(key, (call, before))
+    sides = (Side(tuple(ranks), *shown[key]) for key, ranks in found.items())
     return sorted(sides, key=lambda side: -len(side.ranks))
+
+
+def _before(calls: Iterable[Call], call: Call) -> Call | None:
+    """The first call, in another group or of another kind, that a rank made before one that has not begun."""
+    if call.state != "scheduled" or not call.seen_on_device:
+        return None
+    first = next((one for one in calls if not one.done), call)
+    return first if (first.group, first.peer) != (call.group, call.peer) else None
 
 
 def _of_peers(dumps: Dumps, group: tuple[str, str, tuple[int, ...]], members: tuple[int, ...]) -> list[Hang]:
@@ -249,9 +262,13 @@ def _of_pair(
 
 
 def _told_apart(hangs: list[Hang]) -> list[Hang]:
-    """Mark those whose missed ranks all wait in another hang, unless they wait for each other in a circle."""
-    waiting = [{rank for side in one.sides if side.call is not None for rank in side.ranks} for one in hangs]
-    missed = [{rank for side in one.sides if side.call is None for rank in side.ranks} for one in hangs]
+    """Mark those whose missed ranks all wait in another hang, unless they wait for each other in a circle.
+
+    A rank whose call has not begun, since it waits in one before, is missed, too.
+    """
+    held = [[side for side in one.sides if side.call is None or side.elsewhere is not None] for one in hangs]
+    missed = [{rank for side in some for rank in side.ranks} for some in held]
+    waiting = [{r for s in one.sides for r in s.ranks} - missed[i] for i, one in enumerate(hangs)]
     of_rank: dict[int, list[int]] = defaultdict(list)
     for i, ranks in enumerate(waiting):
         for rank in ranks:
@@ -259,11 +276,10 @@ def _told_apart(hangs: list[Hang]) -> list[Hang]:
     calls = {(_key(s.call), r) for h in hangs for s in h.sides if s.call is not None for r in s.ranks}
     found = []
     for i, one in enumerate(hangs):
-        absent = [side for side in one.sides if side.call is None]
-        caught = [(side.elsewhere, rank) for side in absent if side.elsewhere is not None for rank in side.ranks]
+        caught = [(side.elsewhere, rank) for side in held[i] if side.elsewhere is not None for rank in side.ranks]
         all_caught = all((_key(call), rank) in calls for call, rank in caught) and len(caught) == len(missed[i])
         circle = bool(caught) and _reaches(i, waiting[i], missed, of_rank)
-        follows = one.kind == "missing-call" and all_caught and not circle
+        follows = one.kind in ("missing-call", "not-finished") and bool(caught) and all_caught and not circle
         found.append(replace(one, follows=follows, circle=circle))
     return found
 

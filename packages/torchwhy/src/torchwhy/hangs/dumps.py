@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from torchwhy.allocator.plain_values import dicts, frame_text, integer
+from torchwhy.allocator.plain_values import dicts, frame_text, integer, plain
 from torchwhy.allocator.unpickling import PickleError, unpickled
 from torchwhy.errors import TraceError
 from torchwhy.trace.meaning.frames import code_of
@@ -47,6 +47,9 @@ _TRACE: Final = (b"traceEvents", b"schemaVersion", b"deviceProperties", b"distri
 
 _RANK: Final = re.compile(r"(?i)(?:rank[^0-9a-z]?(\d+)|(\d+))(?:\.(?:json|pickle|pkl|bin|dump))?$")
 _FRAMES: Final = 64
+_VERSION: Final = re.compile(r"2\.\d{1,4}$")
+_TENSORS: Final = 512
+"""Of a call, whose sizes and types are compared."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +190,10 @@ def _dump(file: Path, texts: _Texts) -> Dump | str:
         return str(error)
     except OSError as error:
         return f"{file.name} cannot be read: {error.strerror or error}"
-    version = texts.of(str(found.get("version", "")))
-    return Dump(rank, file.name, version, tuple(_calls(found, texts)), _members(found, texts))
+    try:
+        return Dump(rank, file.name, texts.of(found["version"]), tuple(_calls(found, texts)), _members(found, texts))
+    except TraceError as error:
+        return f"{file.name} is no dump of the flight recorder: {error}"
 
 
 def _is_dump(path: Path) -> bool:
@@ -220,8 +225,13 @@ def _content(path: Path) -> dict[str, Any]:
         raise TraceError(f"{path.name} is no dump of the flight recorder: {error}") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise TraceError(f"{path.name} is no dump of the flight recorder: {error}") from None
-    if not isinstance(found, dict) or not isinstance(found.get("entries", []), list):
+    without = data[:1] == b"{"  # JSON leaves the list out where nothing was called
+    if not isinstance(found, dict) or not isinstance(found.get("entries", [] if without else None), list):
         raise TraceError(f"{path.name} is no dump of the flight recorder: it has no list of entries")
+    version = found.get("version")
+    if not (isinstance(version, str) and _VERSION.match(version)):
+        has = f"format {shortened(safe(version[:99]), 20)}" if isinstance(version, str) else "no format"
+        raise TraceError(f"{path.name} has {has}; 2.0 and later minor versions are read")
     return found
 
 
@@ -235,11 +245,17 @@ class _Texts:
         self._frames: dict[tuple[Any, ...], str] = {}
 
     def of(self, value: object) -> str:
-        text = value if isinstance(value, str) else repr(value)
+        """A text; of anything else only numbers are shown: lists may hold each other without end."""
+        text = value if isinstance(value, str) else plain(value)
         known = self._kept.get(text)
         if known is None:
             known = self._kept[text] = shortened(safe(text[:1000]), 120)
         return known
+
+    def sizes(self, value: object) -> str:
+        """Those of all tensors of a call, in full: they are compared."""
+        text = f"[{', '.join(map(_size, _list(value)[:_TENSORS]))}]"
+        return self._kept.setdefault(text, text)
 
     def ranks(self, value: object) -> tuple[int, ...]:
         """Those of a group, read once for all ranks that write the same."""
@@ -271,19 +287,26 @@ def _calls(found: dict[str, Any], texts: _Texts) -> list[Call]:
     kept: dict[tuple[object, object, bool], int] = {}
     calls: list[Call] = []
     entries = found.get("entries", [])
-    for entry in reversed(entries):
-        if not isinstance(entry, dict):
-            continue
-        group = entry.get("process_group")
-        name, desc = group if isinstance(group, list | tuple) and len(group) == 2 else ("", "")
-        called = str(entry.get("profiling_name", ""))
+    for number, entry in reversed([*enumerate(entries)]):
+        called, (name, desc) = _named(entry, number)
         # Only NCCL and its kin see when work begins and ends; of gloo's only its retirement says that it is over.
         done = entry.get("state") == "completed" or (entry.get("retired") is True and called.startswith("gloo:"))
-        key = (str(name), str(desc), done)
+        key = (name, desc, done)
         kept[key] = kept.get(key, 0) + 1
         if kept[key] <= (LAST if done else UNFINISHED):
-            calls.append(_call(entry, (texts.of(key[0]), texts.of(key[1])), called, done, texts))
+            calls.append(_call(entry, (texts.of(name), texts.of(desc)), called, done, texts))
     return calls[::-1]
+
+
+def _named(entry: object, number: int) -> tuple[str, tuple[str, str]]:
+    """What an entry's call is named, and its group; an error for what is no call."""
+    if isinstance(entry, dict):
+        called, state, group = entry.get("profiling_name"), entry.get("state"), entry.get("process_group", ("", ""))
+        if isinstance(called, str) and isinstance(state, str) and isinstance(group, list | tuple) and len(group) == 2:
+            name, desc = group
+            if isinstance(name, str) and isinstance(desc, str):
+                return called, (name, desc)
+    raise TraceError(f"entry {number:,} names no call with its state and group")
 
 
 def _call(entry: dict[str, Any], group: tuple[str, str], called: str, done: bool, texts: _Texts) -> Call:
@@ -292,13 +315,13 @@ def _call(entry: dict[str, Any], group: tuple[str, str], called: str, done: bool
     peer = _peer(what, way)
     return Call(
         group,
-        integer(entry.get("p2p_seq_id" if peer else "collective_seq_id", entry.get("seq_id"))),
+        _number(entry.get("p2p_seq_id" if peer else "collective_seq_id", entry.get("seq_id"))),
         texts.of(what or library),
         peer,
-        texts.of(entry.get("input_sizes", [])),
-        texts.of(entry.get("output_sizes", [])),
+        texts.sizes(entry.get("input_sizes")),
+        texts.sizes(entry.get("output_sizes")),
         texts.of(_types(entry)),
-        texts.of(str(entry.get("state", ""))),
+        texts.of(entry["state"]),
         done,
         library != "gloo",
         integer(entry.get("time_created_ns")),
@@ -309,7 +332,19 @@ def _call(entry: dict[str, Any], group: tuple[str, str], called: str, done: bool
 
 def _types(entry: dict[str, Any]) -> str:
     kinds = [*_list(entry.get("input_dtypes")), *_list(entry.get("output_dtypes"))]
-    return ", ".join(dict.fromkeys(map(str, kinds[:64])))
+    return ", ".join(dict.fromkeys(kind for kind in kinds[:_TENSORS] if isinstance(kind, str)))
+
+
+def _number(value: object) -> int:
+    if not (isinstance(value, int) and 0 <= value < 1 << 63):
+        raise TraceError("a call's number in its group is no number from 0 to 2^63")
+    return value
+
+
+def _size(value: object) -> str:
+    """The size of a tensor; "?" for anything else."""
+    known = isinstance(value, list | tuple) and all(isinstance(one, int) and abs(one) < 1 << 63 for one in value[:64])
+    return f"[{', '.join(map(str, value[:64]))}]" if known and isinstance(value, list | tuple) else "?"
 
 
 def _list(value: object) -> list[Any]:
@@ -332,7 +367,7 @@ def _members(found: dict[str, Any], texts: _Texts) -> dict[tuple[str, str], tupl
     for group in config.values() if isinstance(config, dict) else ():
         if not isinstance(group, dict):
             continue
-        name = (texts.of(str(group.get("name", ""))), texts.of(str(group.get("desc", ""))))
+        name = (texts.of(group.get("name", "")), texts.of(group.get("desc", "")))
         groups[name] = texts.ranks(group.get("ranks"))
     return groups
 

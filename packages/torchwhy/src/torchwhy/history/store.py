@@ -101,6 +101,8 @@ def stored_runs(path: Path) -> tuple[StoredRun, ...]:
     Raises:
         HistoryError: there is no such store, or it cannot be read.
     """
+    if path.exists() and not path.is_file():
+        raise HistoryError(f"{path} is no file")
     if not path.is_file():
         raise HistoryError(f"{path} does not exist; `torchwhy history add RUN` makes it")
     with _opened(path, "ro") as store:

@@ -11,7 +11,7 @@ from torchwhy.hangs.analysis import Hang, Side, find_hangs
 from torchwhy.hangs.dumps import Call, Dumps
 from torchwhy.present.document import Block, Caveat, Document, Evidence, FindingItem, Findings, VerdictBlock
 from torchwhy.schema import SCHEMA
-from torchwhy.wording import counted, enumeration, ranges, shared_path
+from torchwhy.wording import counted, enumeration, ranges, shared_path, shortened
 
 __all__ = ["HangReport", "hang_explanation"]
 
@@ -88,11 +88,12 @@ _FIXES: Final = {
     "missing-dump": "Look at the logs of the ranks without a dump: they ended or crashed, or their host is gone. If "
     "their dumps lie elsewhere, copy them here.",
     "peer": "Let one of the two receive first, or post both with batch_isend_irecv.",
-    "not-finished": "Nothing in these calls explains it: look at the network and the devices of these ranks "
-    "(NCCL_DEBUG=INFO), and at what runs on the device before it.",
+    "not-finished": "Nothing in these calls explains it. Where the job went on after the dumps were written, it was "
+    "under way; else look at the network and the devices of these ranks (NCCL_DEBUG=INFO), and at what runs on the "
+    "device before it.",
 }
 
-
+_FOLLOWS: Final = "See to the call that these ranks wait in first: this one waits behind it."
 _CIRCLE: Final = (
     "Let all ranks call collectives of several groups in the same order, and sends before recvs on one side."
 )
@@ -104,7 +105,8 @@ def hang_explanation(dumps: Dumps) -> Document:
     reported = tuple(_reported(one) for one in hangs)
     sentence = _sentence(dumps, reported)
     blocks: list[Block] = [Caveat("Left out", f"{name}: {why}.") for name, why in [*dumps.unreadable.items()][:LISTED]]
-    kind = "Hangs" if hangs else "Nothing hangs"
+    kind = "Hangs" if any(one.kind != "not-finished" or one.circle for one in hangs) else "Not over"
+    kind = kind if hangs else "Nothing hangs"
     blocks.append(VerdictBlock(kind, sentence, _caveats(dumps, hangs), "bad" if hangs else "good"))
     items = tuple(_item(one) for one in reported[:LISTED])
     nothing = "No rank waits in a collective, a send or a recv." if not hangs else ""
@@ -125,7 +127,7 @@ def _sentence(dumps: Dumps, hangs: tuple[ReportedHang, ...]) -> str:
     more = f" {counted(len(hangs) - 1, 'further call')} waits." if len(hangs) == 2 else ""
     more = f" {len(hangs) - 1:,} further calls wait." if len(hangs) > 2 else more
     if follow:
-        more += f" {follow:,} of them only since the ranks that are missed wait elsewhere."
+        more += f" {follow:,} of them only since the ranks that are awaited wait elsewhere."
     return f"{hangs[0].title}.{more}"
 
 
@@ -142,7 +144,7 @@ def _caveats(dumps: Dumps, hangs: tuple[Hang, ...]) -> tuple[str, ...]:
 
 
 def _reported(one: Hang) -> ReportedHang:
-    fix = _CIRCLE if one.circle else _FIXES[one.kind]
+    fix = _CIRCLE if one.circle else _FOLLOWS if one.follows and one.kind == "not-finished" else _FIXES[one.kind]
     return ReportedHang(
         one.kind, _title(one), _cause(one), fix, _group(one.group), one.members, one.number, one.follows,
         one.missing, tuple(_side(side) for side in one.sides),
@@ -209,22 +211,33 @@ def _waiting(one: Hang) -> str:
     first = called[0]
     assert first.call is not None
     waits = f"{_verb(first, 'waits', 'wait')} in {_what(one, first.call)}"
+    if one.kind == "missing-call" and first.call.peer is not None:
+        other = "recv" if first.call.name == "send" else "send"
+        return f"{waits}, and {_ranks(absent)} {'has' if len(absent) == 1 else 'have'} no {other} for it"
     if one.kind == "missing-call":
         return f"{waits}, and {_ranks(absent)} {'does' if len(absent) == 1 else 'do'} not call it"
     if one.kind == "missing-dump":
-        return f"{waits}, and {_ranks(one.missing)} left no dump"
+        return f"{waits}, and {_ranks(one.missing)} left no dump that can be read"
     if one.kind == "peer":
         return f"{enumeration([_ranks(side.ranks) for side in called])} wait for each other, both in {first.call.name}"
+    if first.call.peer is not None:
+        return f"{_what(one, first.call)} between {_ranks(one.members)} has its other side, and is not over"
     everyone = tuple(sorted(rank for side in called for rank in side.ranks))
-    return f"{_ranks(everyone)} called {_what(one, first.call)} alike, and it is not over"
+    where = " everywhere" if any(side.call is not None and side.call.done for side in called) else ""
+    return f"{_ranks(everyone)} called {_what(one, first.call)} alike, and it is not over{where}"
 
 
 def _brought(one: Hang, call: Call) -> str:
     if one.kind == "dtype":
         return call.types
     if call.peer is not None:
-        return call.input_sizes if call.name == "send" else call.output_sizes
-    return call.input_sizes if call.input_sizes == call.output_sizes else f"{call.input_sizes} for {call.output_sizes}"
+        return _sizes(call.input_sizes if call.name == "send" else call.output_sizes)
+    given, made = _sizes(call.input_sizes), _sizes(call.output_sizes)
+    return given if call.input_sizes == call.output_sizes else f"{given} for {made}"
+
+
+def _sizes(text: str) -> str:
+    return shortened(text, 120)
 
 
 def _cause(one: Hang) -> str:
@@ -233,10 +246,10 @@ def _cause(one: Hang) -> str:
     for side in one.sides[:SIDES]:
         who = _ranks(side.ranks)
         who = who[0].upper() + who[1:]
-        if side.call is not None and side.call.line:
-            sentences.append(f"{who}: {side.call.name} at {side.call.line}, {_state(side.call)}.")
-        elif side.call is not None:
-            sentences.append(f"{who}: {side.call.name}, {_state(side.call)}.")
+        if side.call is not None:
+            before = f"; {_named(side.elsewhere)}, called before it, is not over" if side.elsewhere is not None else ""
+            at = f" at {side.call.line}" if side.call.line else ""
+            sentences.append(f"{who}: {side.call.name}{at}, {_state(side.call)}{before}.")
         elif side.elsewhere is not None:
             waits = "waits" if len(side.ranks) == 1 else "wait"
             sentences.append(f"{who}: {waits} elsewhere, in {_named(side.elsewhere)}.")
@@ -254,9 +267,9 @@ def _cause(one: Hang) -> str:
     if one.missing and one.kind != "missing-dump":
         sentences.append(f"No dump of {_ranks(one.missing)}.")
     if one.circle:
-        sentences.append("They wait in a circle: ranks that are missed here wait elsewhere for ranks that wait here.")
+        sentences.append("They wait in a circle: ranks that are awaited here wait elsewhere for ranks that wait here.")
     if one.follows:
-        sentences.append("The ranks that are missed wait in another call of this list, which is the cause.")
+        sentences.append("The ranks that are awaited wait in another call of this list, which is the cause.")
     return " ".join(sentences)
 
 
@@ -292,6 +305,6 @@ def _evidence(side: RankSide) -> Evidence:
     who = _ranks(side.ranks)
     if call is None:
         return Evidence(who, "no call is recorded", full_name=who)
-    facts = f"{call.name} {call.number} of {call.group}, {call.input_sizes} {call.types}, {call.state}"
+    facts = f"{call.name} {call.number} of {call.group}, {_sizes(call.input_sizes)} {call.types}, {call.state}"
     prefix = "" if side.call is not None else "elsewhere: " if side.elsewhere is not None else "last: "
     return Evidence(who, f"{prefix}{facts}", line=call.line, full_name=who)

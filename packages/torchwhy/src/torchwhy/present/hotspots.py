@@ -111,14 +111,14 @@ def _line_text(line: CostlyLine, steps: int) -> str:
     """A line of the program with what is known of it, as a paragraph."""
     place = f"{line.line}: {line.source}" if line.source else line.line
     place += f" (and {counted(len(line.others), 'other line', 'other lines')} there)" if line.others else ""
-    runs = f", run {line.runs / steps:,.3g} times a step" if steps and line.runs >= 2 * steps else ""
+    runs = f", in {line.runs / steps:,.3g} runs of its function a step" if steps and line.runs >= 2 * steps else ""
     caller = f": {line.caller_source}" if line.caller_source else ""
     called = f"{runs}, as in {line.caller}{caller}" if line.caller else runs
     parts = [f"{duration(line.backward_us)} of it in the backward pass"] if line.backward_us else []
     parts += [f"{duration(line.python_us)} in Python"] if 10 * line.python_us >= line.time_us else []
     spent = f"{duration(line.time_us)}{f' ({enumeration(parts)})' if parts else ''}"
-    differ = any(one.shapes for one in line.operators)
-    calls = enumeration([_operator_text(one, steps, differ=differ) for one in line.operators])
+    sized = {one.name for one in line.operators if one.shapes}
+    calls = enumeration([_operator_text(one, steps, others=one.name in sized) for one in line.operators])
     sentences = [f"{place}{called}.", f"{spent}{f': {calls}' if calls else ''}."]
     if line.bound:
         rate = (
@@ -132,8 +132,8 @@ def _line_text(line: CostlyLine, steps: int) -> str:
     return " ".join([*sentences, *line.remarks])
 
 
-def _operator_text(one: LineOperator, steps: int, *, differ: bool) -> str:
-    sizes = " x ".join(f"({', '.join(map(str, shape))})" for shape in one.shapes[:3]) or "other sizes" * differ
+def _operator_text(one: LineOperator, steps: int, *, others: bool) -> str:
+    sizes = " x ".join(f"({', '.join(map(str, shape))})" for shape in one.shapes[:3]) or "other sizes" * others
     every = one.calls / steps if steps else 0.0
     count = f"{every:,.3g} {one.name} a step" if every >= 1 else f"{one.calls:,} {one.name}"
     return f"{count}{f' of {sizes}' if sizes else ''}"

@@ -16,7 +16,7 @@ from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.meaning.compiler import TUNING, TUNING_FRAME
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration, duration_ns
+from torchwhy.wording import counted, duration, duration_ns, enumeration
 
 __all__ = ["autotune_in_window", "compile_in_window", "recompiles"]
 
@@ -100,8 +100,11 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     forward = [c for c in again if not c.backward] or again
     names = ", ".join(dict.fromkeys(c.id for c in forward if c.id))
     where = _step_names(trace, [c.start for c in again])
-    number = f"{len(forward)} recompilations" if len(forward) > 1 else "A recompilation"
-    verb = "take" if len(forward) > 1 else "takes"
+    refused = _refused(trace, forward)
+    made = len(forward) - len(refused)
+    limit = f"{counted(len(refused), 'attempt')} beyond the limit" if refused else ""
+    number = enumeration([*([counted(made, "recompilation")] if made else []), *([limit] if limit else [])])
+    verb = "take" if made + len(refused) > 1 else "takes"
     guard = failed_guard(trace, [c.id for c in forward])
     changed = guard or changed_shape(trace, forward)
     once = len(forward) == 1 and len(trace.steps_found) >= 3
@@ -172,6 +175,12 @@ def _by_kind(trace: Trace) -> tuple[list[Compilation], list[Compilation]]:
     """Compilations of something new, and of something compiled before."""
     found = trace.derived(compiled_of).compilations
     return [c for c in found if c.version <= 0], [c for c in found if c.version > 0]
+
+
+def _refused(trace: Trace, found: list[Compilation]) -> list[Compilation]:
+    """Compilations that PyTorch gave up, since the function has too many variants, as the log says."""
+    frames = trace.compile_log.frames if trace.compile_log is not None else {}
+    return [one for one in found if one.id in frames and frames[one.id].gave_up]
 
 
 def _later_steps(trace: Trace, found: list[Compilation], steps: int) -> list[Compilation]:

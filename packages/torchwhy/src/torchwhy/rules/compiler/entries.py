@@ -12,6 +12,7 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.compiled import broken_off, compiled_of, entry_overhead
 from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.derived.steady_state import typical
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration, percent
@@ -108,14 +109,15 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
     rows = compiled.lookups[trace.in_steps(compiled.lookups)]
     if len(rows) < 2 or float(np.median(trace.events.dur[rows])) < lookup_us * 1000:
         return
-    lost = at_stake(trace, trace.events.times_of(rows) - compiled.compiling)
-    if trace.window.share(lost) < share:
+    usual = typical(trace, at_stake(trace, trace.events.times_of(rows) - compiled.compiling), trace.window)
+    lost = usual.when
+    if usual.share < share:
         return
     median = float(np.median(trace.events.dur[rows])) / 1000
     variants = int(compiled.version.max()) + 1 if len(compiled.version) else 0
     many = f" There are up to {variants} variants of a function to look through." if variants > 1 else ""
     yield Finding(
-        title=f"Lookups of compiled code take {percent(trace.window.share(lost))} of the time, {duration(median)} each",
+        title=f"Lookups of compiled code take {percent(usual.share)} of the time, {duration(median)} each (median)",
         confidence="high",
         stretches=lost,
         window=trace.window,

@@ -11,7 +11,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import ForwardPass, forward_pass, needless_work
-from torchwhy.trace.derived.shapes import Shape, values
+from torchwhy.trace.derived.shapes import Shape, elements, values
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.arithmetic import DROPOUT
 from torchwhy.trace.meaning.kinds import Meaning
@@ -81,17 +81,24 @@ def _copies(trace: Trace, program: ForwardPass, i: int) -> int:
 
 
 def _on_copies(trace: Trace, program: ForwardPass, i: int, often: int) -> list[int]:
-    """The operators behind it that take the copies and nothing else with as many rows."""
+    """The operators behind it that take the copies and nothing else with as many rows.
+
+    Up to the first that takes as many elements in another form: what is added there may differ from copy to copy.
+    """
     first = program.shapes[i][0]
     rows, found = first[0] * often, list[int]()
     made: Shape = (rows, *first[1:])
+    size = elements(made)
     for k in range(i + 1, len(program.rows)):
         taken = program.shapes[k]
         with_rows = [shape for shape in taken if shape[0] == rows]
         if not with_rows and not program.lists[k]:
+            if size in map(elements, taken):
+                break
             continue  # on something else
         alone = with_rows == taken[:1] and not program.lists[k] and program.step[k] == program.step[i]
         if not alone or trace.events.are(DRAWS, program.rows[k : k + 1]).any() or (not found and taken[0] != made):
             break
         found.append(k)
+        size = elements(taken[0])
     return found

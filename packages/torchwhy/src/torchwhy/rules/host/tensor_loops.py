@@ -18,10 +18,18 @@ from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operat
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
-from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NUMBER_READ, PICK, UNBIND, VIEW
+from torchwhy.trace.meaning.operators import (
+    AUTOGRAD_NODE,
+    MODULE_OF_CELL,
+    NUMBER_READ,
+    PICK,
+    RECURRENT_CELL,
+    UNBIND,
+    VIEW,
+)
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import enumeration, percent
 
 __all__ = ["TensorLoops", "tensor_for_loop", "tensor_loops"]
 
@@ -33,6 +41,13 @@ APART_NS: Final = 50_000_000
 
 LONGEST_ROUND: Final = 500
 """Operators in one round of a loop over the rows of a tensor, at most."""
+
+_ONE_BY_ONE: Final = "The loop takes one slice after another out of a tensor and calls operators on each."
+_WHOLE: Final = (
+    "Compute on the whole tensor (broadcasting, batched operators, torch.vmap). Where a round needs the one before: "
+    "nn.GRU or nn.LSTM, a cumulative operator, or torch.compile. What comes out the same in each step (a mask, a "
+    "filter bank) is made once, before the loop."
+)
 
 
 @dataclass(frozen=True)
@@ -144,11 +159,12 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     Costs: each round pays Python and dispatch for a slice of the data. In training the backward pass pays once more.
 
     Fix: compute on the whole tensor: a batched operator, broadcasting, `torch.vmap`, `unfold` for windows. Where a
-    round needs the one before: `nn.GRU`, `nn.LSTM`, a cumulative sum, or `torch.compile`. What comes out the same in
-    each step, such as a mask, is made once.
+    round needs the one before: `nn.GRU`, `nn.LSTM`, a cumulative sum, or `torch.compile`; of a loop over `nn.GRUCell`
+    and its kin the finding names the module for the whole sequence. What comes out the same in each step, such as a
+    mask, is made once.
 
-    Known problems: whether a round needs the one before isn't recorded, so the advice names both cases. The backward
-    pass of the loop isn't counted.
+    Known problems: whether a round needs the one before is recorded of recurrent cells alone, so for others the advice
+    names both cases. The backward pass of the loop isn't counted.
     """
     loops, window = trace.derived(tensor_loops), trace.derived(steady_window)
     chosen = ~loops.reads
@@ -162,14 +178,28 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     taken = trace.events.are(PICK, calls)
     if (~taken).any() and float(np.median(trace.events.dur[calls[~taken]])) > short_us * 1000:
         return
+    shown = evidence(trace, calls[taken], limit=2), evidence(trace, calls[~taken], limit=3)
+    cells = calls[trace.events.are(RECURRENT_CELL, calls)]
+    recurs = 2 * trace.events.dur[cells].sum() > trace.events.dur[calls[~taken]].sum()
+    cause, fix = _recurrence(trace, cells) if recurs else (_ONE_BY_ONE, _WHOLE)
     yield Finding(
         title=f"A Python loop takes up to {longest:,} slices of a tensor one by one: {percent(part)} of the time",
         confidence="medium",
         stretches=inside,
         window=window,
-        evidence=(*evidence(trace, calls[taken], limit=2), *evidence(trace, calls[~taken], limit=3)),
-        cause="The loop takes one slice after another out of a tensor and calls operators on each.",
-        fix="Compute on the whole tensor (broadcasting, batched operators, torch.vmap). Where a round needs the one "
-        "before: nn.GRU or nn.LSTM, a cumulative operator, or torch.compile. What comes out the same in each step (a "
-        "mask, a filter bank) is made once, before the loop.",
+        evidence=(*shown[1], *shown[0]) if recurs else (*shown[0], *shown[1]),
+        cause=cause,
+        fix=fix,
+    )
+
+
+def _recurrence(trace: Trace, cells: Int32) -> tuple[str, str]:
+    """Cause and fix of a loop over the cells of recurrent networks."""
+    kinds = sorted({MODULE_OF_CELL[trace.name(row)] for row in cells.tolist()})
+    called = enumeration([f"nn.{kind}Cell" for kind in kinds])
+    return (
+        f"The loop calls {called} for one time step after another, each of which needs the result of the one before.",
+        f"Call {enumeration([f'nn.{kind}' for kind in kinds])} once, with the whole sequence: it computes the same "
+        "with weights of the same shapes. Where the input of a time step is made of the result before it, compile "
+        "the loop (torch.compile).",
     )

@@ -99,7 +99,8 @@ def long_steps_elsewhere(trace: Trace, *, share: float = 0.3, steps: int = 20) -
     """A few steps that weren't recorded take much of the run's time.
 
     Sees: among 20 unrecorded steps or more, as `torchwhy profile` times them, two or more that take over ten times the
-    median and over 0.1 s, at most one in ten; together 30% of the time of all. No recorded step is as long.
+    median and over 0.1 s, at most one in ten; together 30% of the time of all. No recorded step is as long. The very
+    first step, in which much is made once, is left out.
 
     Costs: what those steps do besides, such as a validation, a metric or a checkpoint, isn't in this recording, and no
     other finding can be about it.
@@ -108,7 +109,7 @@ def long_steps_elsewhere(trace: Trace, *, share: float = 0.3, steps: int = 20) -
 
     Known problems: the first and the last steps of a run are timed, those in the middle of a very long one aren't.
     """
-    timed = trace.derived(unrecorded_by_number)
+    timed = {number: us for number, us in trace.derived(unrecorded_by_number).items() if number > 0}
     if len(timed) < steps:
         return
     usual, total = float(np.median(list(timed.values()))), sum(timed.values())

@@ -13,10 +13,10 @@ from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.forward_pass import backward_of, work_of
 from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators, profiling
 from torchwhy.trace.derived.ownership import own_frames
-from torchwhy.trace.derived.stack_samples import LEAST, sampled_stack, stack_samples
+from torchwhy.trace.derived.stack_samples import mostly, stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
-from torchwhy.trace.meaning.frames import code_of, line_of, own_frame, without_line
+from torchwhy.trace.meaning.frames import BACKWARD_CALL, code_of, line_of, own_frame, recorder_runs, without_line
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import BACKWARD
 from torchwhy.trace.model.intervals import Intervals
@@ -34,6 +34,15 @@ _MOST: Final = 200
 
 _SURE: Final = 0.9
 """The part of the samples at some calls that one line needs."""
+
+_FEWEST: Final = (3, 3, 6)
+"""Samples that it needs: of calls alike and with the same turn, of calls alike, of calls of one operator. Those of a
+function have no line in common but its first.
+"""
+
+
+_OF_PYTHON: Final = 5
+"""Samples of Python that a line needs: with fewer the time they stand for is a guess."""
 
 
 @dataclass(frozen=True)
@@ -130,17 +139,17 @@ def _placed(trace: Trace) -> list[tuple[Int32, str, tuple[str, ...]]]:
     least, found = _SOME * (window.end - window.start), []
     lines: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)  # of calls that are alike
     rest = np.arange(len(rows))
-    for key in keys:
+    for key, fewest in zip(keys, (*_FEWEST, 0), strict=True):
         which = key[rest]
         spent = np.bincount(which, events.dur[rows[rest]])
         sure = np.zeros(len(spent), np.bool_)
         for i in np.argsort(-spent, kind="stable")[:_MOST].tolist():
-            if spent[i] >= least or key is keys[-1]:
-                mine = rest[which == i]
-                line, callers, exact = _place(trace, rows[mine])
+            mine = rest[which == i]
+            if len(mine) and (spent[i] >= least or key is keys[-1]):
+                line, callers, exact = _place(trace, rows[mine], fewest)
                 if exact and key is keys[0]:
                     lines[int(alike[mine[0]])][line] = callers
-                elif not exact and key is alike and len(lines[i]) == 1:
+                elif not exact and key is alike and len(lines[i]) == 1 and _seen(trace, rows[mine]) <= {*lines[i]}:
                     ((line, callers),) = lines[i].items()
                 if exact or (line and key is not keys[0]):
                     sure[i] = True
@@ -192,17 +201,25 @@ def _turns(which: Int64) -> Int64:
     return found
 
 
-def _place(trace: Trace, rows: Int32) -> tuple[str, tuple[str, ...], bool]:
+def _place(trace: Trace, rows: Int32, fewest: int) -> tuple[str, tuple[str, ...], bool]:
     """The line that makes some calls, the program's lines around it, innermost first, and whether samples show it.
 
-    The profiler notes where a function begins, samples the line it is at.
+    The profiler notes where a function begins, samples the line it is at. Those between operators don't count: they are
+    of the line whose Python takes longest, which need not be that of the call.
     """
     recorded = trace.stack(int(rows[np.argmax(trace.events.dur[rows])]))
-    sampled = sampled_stack(trace, rows, least=_SURE)
+    samples, when = trace.derived(stack_samples), trace.events.times_of(rows)
+    sampled = mostly(samples, when, _SURE, fewest) if fewest else ()
     line = own_frame(recorded)
     if sampled and (not line or _bare(line) == _bare(sampled[0])):
         return sampled[0], _own_lines(sampled)[1:], True
     return line, tuple(map(line_of, _own_lines(recorded)[1:])), False
+
+
+def _seen(trace: Trace, rows: Int32) -> set[str]:
+    """The lines that samples taken in some calls show."""
+    samples = trace.derived(stack_samples)
+    return {samples.own[i] for i in samples.inside(trace.events.times_of(rows)).tolist()}
 
 
 def _own_lines(stack: tuple[str, ...] | list[str]) -> tuple[str, ...]:
@@ -236,7 +253,7 @@ def _defined(trace: Trace) -> tuple[str, ...]:
 
 
 def _callers(trace: Trace, rows: Int32, lines: tuple[str, ...], source: dict[str, str]) -> tuple[Caller, ...]:
-    """The lines around some calls, with how often what they call runs."""
+    """The lines around some calls, with how often what they call runs; a recursive function at that depth."""
     found = []
     frames = trace.derived(own_frames)[rows] if trace.has_stacks else np.full(len(rows), -1)
     for line in lines:
@@ -244,6 +261,10 @@ def _callers(trace: Trace, rows: Int32, lines: tuple[str, ...], source: dict[str
         found.append(Caller(line, source.get(line, ""), len(frames)))
         above = trace.frames.parent[frames]
         frames = trace.derived(own_frames)[above[above >= 0]] if len(frames) else frames
+        frames = frames[frames >= 0]
+        names, which = np.unique(trace.events.name[frames], return_inverse=True)
+        same = np.array([_bare(trace.events.texts[name]) == _bare(line) for name in names.tolist()], np.bool_)
+        frames = frames[same[which.reshape(-1)]]
     return tuple(found)
 
 
@@ -257,14 +278,20 @@ def _python(trace: Trace) -> dict[str, tuple[Intervals, tuple[str, ...]]]:
     between = Intervals.union([window.start], [window.end]) - events.times_of(outer)
     between = between - trace.derived(otherwise_engaged) - trace.derived(profiling)
     seen = Counter(samples.inside(between).tolist())
+    mine = [own if _is_python(stack) else "" for own, stack in zip(samples.own, samples.stacks, strict=True)]
     lines: Counter[str] = Counter()
     for stack, count in seen.items():
-        lines[samples.own[stack]] += count
-    own = np.array(samples.own, np.str_)
+        lines[mine[stack]] += count
+    own = np.array(mine, np.str_)
     found = {}
     for line, count in lines.items():
-        if line and count >= LEAST:
-            longest = max((i for i in seen if samples.own[i] == line), key=lambda i: seen[i])
+        if line and count >= _OF_PYTHON:
+            longest = max((i for i in seen if mine[i] == line), key=lambda i: seen[i])
             when = samples.when(own == line) & between
             found[line] = (when, _own_lines(samples.stacks[longest])[1:])
     return found
+
+
+def _is_python(stack: tuple[str, ...]) -> bool:
+    """Whether a sample shows the program's Python: not the backward pass between its nodes, not the recorder."""
+    return not (recorder_runs(stack) or (len(stack) > 0 and BACKWARD_CALL.names(stack[0])))

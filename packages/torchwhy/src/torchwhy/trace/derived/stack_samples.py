@@ -16,7 +16,7 @@ from torchwhy.trace.model.intervals import Intervals
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["StackSamples", "sampled_line", "sampled_stack", "stack_samples"]
+__all__ = ["StackSamples", "mostly", "sampled_line", "sampled_stack", "stack_samples"]
 
 _NOTED: Final = "torchwhy_stack_samples"
 LEAST: Final = 2
@@ -100,7 +100,7 @@ def sampled_stack(trace: Trace, rows: Int32, *, least: float = 0.5) -> tuple[str
     samples, events = trace.derived(stack_samples), trace.events
     if not len(samples.times) or not len(rows):
         return ()
-    if inside := _most(samples, events.times_of(rows), least):
+    if inside := mostly(samples, events.times_of(rows), least):
         return inside
     begins, ends = trace.derived(_main_calls)
     before = np.searchsorted(ends, events.ts[rows], "right") - 1
@@ -111,7 +111,7 @@ def sampled_stack(trace: Trace, rows: Int32, *, least: float = 0.5) -> tuple[str
         if len(begins)
         else events.end[rows]
     )
-    return _most(samples, Intervals.union(starts, stops), least)
+    return mostly(samples, Intervals.union(starts, stops), least)
 
 
 def _main_calls(trace: Trace) -> tuple[Int64, Int64]:
@@ -131,7 +131,15 @@ def sampled_line(trace: Trace, when: Intervals, *, least: float = 0.5) -> tuple[
     return (line, source) if line and count >= max(LEAST, least * seen.total()) else ("", "")
 
 
-def _most(samples: StackSamples, when: Intervals, least: float) -> tuple[str, ...]:
+def mostly(samples: StackSamples, when: Intervals, least: float, fewest: int = LEAST) -> tuple[str, ...]:
+    """The most frequent stack of the own line that samples taken in some stretches show, from that line outwards.
+
+    Args:
+        samples: all of them.
+        when: the stretches.
+        least: the part of the samples there that the line needs; () for less.
+        fewest: how many samples it needs.
+    """
     seen = Counter(samples.inside(when).tolist())
     lines: Counter[str] = Counter()
     for i, count in seen.items():
@@ -139,7 +147,7 @@ def _most(samples: StackSamples, when: Intervals, least: float) -> tuple[str, ..
     if not lines:
         return ()
     line, count = lines.most_common(1)[0]
-    if not line or count < max(LEAST, least * lines.total()):
+    if not line or count < max(fewest, least * lines.total()):
         return ()
     stack = samples.stacks[max((i for i in seen if samples.own[i] == line), key=lambda i: seen[i])]
     return stack[stack.index(line) :]

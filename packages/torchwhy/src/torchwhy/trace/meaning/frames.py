@@ -48,6 +48,7 @@ __all__ = [
     "module_path",
     "own_frame",
     "program_path",
+    "recorder_runs",
     "short_frame",
     "without_line",
     "without_numbers",
@@ -81,7 +82,8 @@ RECOMPUTING_FRAME: Final = Meaning(r".*checkpoint\.py\(\d+\): (recompute_fn|_run
 """Activation checkpointing computes a part of the forward pass again."""
 
 BACKWARD_CALL: Final = Meaning(
-    r"(.*[/\\])?torch[/\\](_tensor\.py.*: backward|autograd[/\\]__init__\.py.*: (backward|grad))$"
+    r"(.*[/\\])?torch[/\\](_tensor\.py.*: backward"
+    r"|autograd[/\\](__init__\.py.*: (backward|grad)|graph\.py.*: _engine_run_backward))$"
     r"|<built-in method run_backward of ",
     Kind.PYTHON,
 )
@@ -190,6 +192,7 @@ LAUNCHER: Final = "torchwhy/capture/launch/program.py"
 """Runs a program under `torchwhy profile`: what called it is no part of the program."""
 
 _RECORDER: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
+_PYTORCHS: Final = re.compile(r"(.*[/\\])?torch[/\\](?!_ops\.py)")
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+|\?)\)|:(?P<number>\d+)|(?=: <module>$))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
@@ -312,6 +315,25 @@ def program_path(path: Sequence[str]) -> list[str]:
     launched = [place for place, frame in enumerate(path) if LAUNCHER in frame]
     inside = path[launched[-1] + 1 if launched else 0 :]
     return [_ADDRESS.sub("", frame) for frame in inside if not any(own in frame for own in _RECORDER)]
+
+
+def recorder_runs(stack: Sequence[str]) -> bool:
+    """Whether the profiler's or torchwhy's own code runs, rather than the program that it has wrapped.
+
+    Args:
+        stack: frames, innermost first.
+
+    >>> recorder_runs(["weakref.py(4): __contains__", "torchwhy/capture/launch/optimizers.py(9): _announce"])
+    True
+    >>> recorder_runs(["torch/nn/modules/linear.py(9): forward", "torchwhy/capture/launch/calls.py(9): run"])
+    False
+    """
+    for frame in stack:
+        if any(own in frame for own in _RECORDER):
+            return True
+        if code_of(frame) or _PYTORCHS.match(frame):
+            return False
+    return False
 
 
 def called_name(name: str) -> str:

@@ -42,6 +42,7 @@ __all__ = [
     "LIFT",
     "LOCAL_SCALAR",
     "MAGNITUDE",
+    "MODULE_OF_CELL",
     "MOMENT",
     "MOVE",
     "NAN_CHECK",
@@ -55,6 +56,7 @@ __all__ = [
     "READS_ROWS",
     "REAL_PART",
     "RECIPE_IF_IT_CALLS",
+    "RECURRENT_CELL",
     "REPEAT",
     "RESHAPE",
     "SAME_SHAPE",
@@ -287,6 +289,17 @@ HEAVY: Final = (
     | LIBRARY_OPERATOR
 )
 """Heavy arithmetic: products of matrices, convolutions, attention, transforms, and libraries made for them."""
+
+RECURRENT_CELL: Final = Meaning(r"aten::(lstm|gru|rnn_tanh|rnn_relu)_cell$", _O)
+"""One time step of a recurrent network, which needs the result of the one before."""
+
+MODULE_OF_CELL: Final = {
+    "aten::lstm_cell": "LSTM",
+    "aten::gru_cell": "GRU",
+    "aten::rnn_tanh_cell": "RNN",
+    "aten::rnn_relu_cell": "RNN",
+}
+"""The module of `torch.nn` that computes a whole sequence of such steps."""
 
 WEIGHTED_DRAW: Final = Meaning(r"aten::multinomial$", _O)
 """Draws by weights."""
