@@ -12,6 +12,7 @@ from torchwhy.capture.folder import RunFolder
 from torchwhy.capture.options import Options
 from torchwhy.capture.recorder import Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchwhy.capture.run_watch import RunTimes
 from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.step_clock import Overhead
 from torchwhy.capture.step_counts import write_counts
@@ -45,6 +46,7 @@ class Run:
         gave_up: whether recording ended for a reason that is among them.
         launched: whether the program knows nothing of this.
         own: what the program itself recorded: timelines, and folders of runs.
+        run_times: where the time of the whole run went; None where that is not known.
     """
 
     folder: RunFolder
@@ -67,6 +69,7 @@ class Run:
     gave_up: bool
     launched: bool
     own: tuple[Path, ...] = ()
+    run_times: RunTimes | None = None
 
     @property
     def cuda(self) -> bool:
@@ -92,7 +95,7 @@ def finish(run: Run) -> Capture:
 
 def _write(run: Run) -> Capture:
     folder = run.folder.partial
-    writer.write_traces(folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory)
+    writer.write_traces(folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory, run.run_times)
     notes = write_counts(folder, run.windows, run.options, run.cuda)
     capture = _capture(run, run.windows, notes)
     writer.write_run(folder, capture)

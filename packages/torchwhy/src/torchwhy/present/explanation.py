@@ -24,6 +24,7 @@ from torchwhy.present.hotspots import (
     critical_path_table,
     memory_lines,
     module_table,
+    run_lines,
 )
 from torchwhy.report.trace_report import TraceReport
 from torchwhy.wording import counted, duration, enumeration, percent
@@ -81,6 +82,7 @@ def explanation(report: TraceReport) -> Document:
             ),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
+            *run_lines(report.run),
             *(() if asks else lines),
             findings,
             *(lines if asks else ()),
@@ -111,6 +113,7 @@ def short_explanation(report: TraceReport) -> Document:
             bars(report.breakdown, report.gpu),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
+            *run_lines(report.run),
             *(() if asks else lines),
             Findings(items, _nothing(report), brief=True),
             *(lines if asks else ()),

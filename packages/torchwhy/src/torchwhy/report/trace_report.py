@@ -34,6 +34,7 @@ from torchwhy.analysis.recording import (
     trace_of,
     window_of,
 )
+from torchwhy.analysis.run_times import RunTimes, run_times
 from torchwhy.analysis.verdict import Verdict, verdict
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.catalogue import all_rules
@@ -139,6 +140,7 @@ class TraceReport(msgspec.Struct, frozen=True):
         ran: the rules that looked.
         modules, critical_path, call_tree: None unless they were asked for.
         compiler: what the compiler's log says; None without one.
+        run: where the time of the whole run went; None where that isn't known.
     """
 
     schema: int
@@ -162,6 +164,7 @@ class TraceReport(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
     call_tree: tuple[TreeCall, ...] | None = None
     compiler: CompilerLog | None = None
+    run: RunTimes | None = None
 
 
 def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> TraceReport:
@@ -197,6 +200,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         critical_parts(trace) if thorough else None,
         call_tree(trace) if thorough else None,
         compiler_log(trace),
+        run_times(trace),
     )
 
 
