@@ -66,7 +66,18 @@ def test_the_times_are_those_of_the_run():
 def test_outside_are_the_functions_that_the_recording_has_less_of_with_all_of_their_lines():
     assert outside(noted()) == [(METRIC, 4e6)]
     assert outside(noted(), seen=[LOOP] * 26 + [METRIC] * 4) == [(METRIC, 4e6)]  # 13% of the recording, 40% outside
-    assert outside(noted(), seen=[LOOP] * 24 + ["train.py(32): metric"] * 6) == []
+    assert outside(noted(), seen=[LOOP] * 24 + [METRIC] * 4 + ["train.py(32): metric"] * 2) == []
+
+
+def test_outside_is_a_line_that_the_recording_has_less_of_than_the_rest_of_its_function():
+    lines = [
+        ["train.py(8): main", "step(model, batch)", 5.0, 0.0],
+        ["train.py(9): main", "json.dump(history, f)", 5.0, 0.0],
+    ]
+    written = noted(outside={"seconds": 10.0, "lines": lines})
+    seen = ["train.py(8): main"] * 34 + ["train.py(9): main"] * 6
+    assert outside(written, seen=seen) == [("train.py(9): main", 5e6)]
+    assert outside(written, seen=seen[24:]) == []  # too few to tell
 
 
 def test_a_short_recording_is_no_measure_unless_usual_steps_explain_little():

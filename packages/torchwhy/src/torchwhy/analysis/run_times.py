@@ -19,7 +19,10 @@ __all__ = ["RunLine", "RunStretch", "RunTimes", "run_times"]
 _NOTED: Final = "torchwhy_run_times"
 
 _FEW: Final = 20
-"""Fewer samples of the window say nothing about a function that isn't among them."""
+"""Fewer samples of the window say nothing about a line that isn't among them."""
+
+_EXPECTED: Final = 8
+"""So many samples of the window a line needs by its part of the other time; two or fewer by chance: 1 in 70."""
 
 _RARER: Final = 1 / 3
 """A function with so much less of the recorded time than of the rest is one that the recording leaves out."""
@@ -51,8 +54,8 @@ class RunTimes(msgspec.Struct, frozen=True):
         run_us: the whole run, recording included.
         steps: how many had passed when they were found; optimizer: whether the program had an optimizer then.
         start_up: from the program's begin until then.
-        outside: from then on, without what was recorded. Its lines are the longest ones of the functions that take a
-            larger part of it than of the recording, with the time of all of the function's lines.
+        outside: from then on, without what was recorded. Its lines are those that take a larger part of it than of the
+            recording; of a function of which all lines together do so, the longest one with the time of all.
     """
 
     run_us: float
@@ -105,23 +108,32 @@ def run_times(trace: Trace) -> RunTimes | None:
 
 
 def _left_out(trace: Trace, outside: RunStretch, steps: int) -> RunStretch:
-    """The part outside of the recording with the functions that it has more of, by samples of both.
+    """The part outside of the recording with the functions, else lines, that it has more of, by samples of both.
 
     A short recording has few samples. Then the usual step tells: where as many as there were take less than half of the
     time outside, something else takes it.
     """
     samples, unrecorded = trace.derived(stack_samples), trace.derived(unrecorded_steps)
-    seen = Counter(without_numbers(samples.own[which]) for which in samples.which.tolist())
+    seen = Counter(samples.own[which] for which in samples.which.tolist())
     few = seen.total() < _FEW
     if few and (not len(unrecorded) or 2 * steps * float(np.median(unrecorded)) > outside.time_us):
         return RunStretch(outside.time_us, ())
+
+    def is_rarer(lines: list[RunLine], recorded: int) -> bool:
+        expected = seen.total() * sum(one.time_us for one in lines) / outside.time_us
+        return not recorded if few else expected >= _EXPECTED and recorded <= _RARER * expected
+
+    by_function: Counter[str] = Counter()
+    for line, count in seen.items():
+        by_function[without_numbers(line)] += count
     functions: dict[str, list[RunLine]] = {}
-    for line in outside.lines:
-        functions.setdefault(without_numbers(line.line), []).append(line)
+    for one in outside.lines:
+        functions.setdefault(without_numbers(one.line), []).append(one)
     found = []
     for function, lines in functions.items():
-        spent, imports = sum(one.time_us for one in lines), sum(one.import_us for one in lines)
-        share = seen[function] / max(seen.total(), 1)
-        if share <= (0.0 if few else _RARER * spent / outside.time_us):
+        if not is_rarer(lines, by_function[function]):
+            lines = [one for one in lines if is_rarer([one], seen[one.line])]
+        if lines:
+            spent, imports = sum(one.time_us for one in lines), sum(one.import_us for one in lines)
             found.append(RunLine(lines[0].line, lines[0].source, spent, imports))
     return RunStretch(outside.time_us, tuple(sorted(found, key=lambda one: -one.time_us)))
