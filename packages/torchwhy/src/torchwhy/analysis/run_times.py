@@ -110,8 +110,8 @@ def run_times(trace: Trace) -> RunTimes | None:
 def _left_out(trace: Trace, outside: RunStretch, steps: int) -> RunStretch:
     """The part outside of the recording with the functions, else lines, that it has more of, by samples of both.
 
-    A short recording has few samples. Then the usual step tells: where as many as there were take less than half of the
-    time outside, something else takes it.
+    A short recording has few samples. Then the usual step decides: where as many as there were take less than half of
+    the time outside, something else takes it.
     """
     samples, unrecorded = trace.derived(stack_samples), trace.derived(unrecorded_steps)
     seen = Counter(samples.own[which] for which in samples.which.tolist())

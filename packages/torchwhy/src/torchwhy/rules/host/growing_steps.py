@@ -23,6 +23,9 @@ PARTS: Final = 10
 IN_ORDER: Final = 0.9
 """Of the pairs of parts."""
 
+DOUBLE: Final = 2.0
+"""So many times as long as at first, most of a step is nothing that early steps show: they are doubtful."""
+
 
 @rule("B48", "growing-steps", source="medians of ten parts of the steps that weren't recorded", frees="nothing")
 def growing_steps(trace: Trace, *, ratio: float = 1.5, steps: int = 100) -> Iterator[Finding]:
@@ -54,7 +57,7 @@ def growing_steps(trace: Trace, *, ratio: float = 1.5, steps: int = 100) -> Iter
     where = f" Outside of the recording, {more[0].line} takes a larger part of the time than in it." if more else ""
     yield Finding(
         title=f"Steps become longer: {duration(usual[0])} at first, {duration(usual[-1])} by step {last:,} (medians)",
-        severity="medium",
+        severity="high" if usual[-1] >= DOUBLE * usual[0] else "medium",
         confidence="medium",
         window=trace.window,
         evidence=(
