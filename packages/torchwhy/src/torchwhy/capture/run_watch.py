@@ -72,7 +72,7 @@ class RunWatch:
         if self._before is None:
             self._before, self._found, self._steps = self._sampler.end(), time.perf_counter(), steps
             self._optimizer = optimizer
-            self._sampler = StackSampler(LATER_S, whole=False, switches=False)
+            self._sampler = StackSampler(LATER_S, whole=False)
 
     def end(self, later_steps: int, recorded: Sequence[tuple[int, int]]) -> RunTimes | None:
         """Watch no more, and say what there is to say; None without steps.

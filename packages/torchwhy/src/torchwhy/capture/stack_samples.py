@@ -72,13 +72,12 @@ class StackSampler:
         whole: whether stacks are kept with all their frames, `DEEPEST` at most; else without those of installed
             packages and of Python's own library but `IMPORTING` and `RECORDING`, at any depth: an import is 100 frames
             deep.
-        switches: whether it shortens Python's switch interval.
     """
 
-    def __init__(self, every_s: float | None = None, *, whole: bool = True, switches: bool = True) -> None:
+    def __init__(self, every_s: float | None = None, *, whole: bool = True) -> None:
         """Begin."""
         self._thread = threading.get_ident()
-        self._whole, self._switches = whole, switches
+        self._whole = whole
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
         self._taken: list[tuple[int, int]] = []
         self._every = EVERY_S if every_s is None else every_s
@@ -98,8 +97,7 @@ class StackSampler:
         while not self._ended.acquire(timeout=self._every):
             frames = sys._current_frames()
             frame = frames.get(self._thread)
-            if self._switches:
-                switching.adapt(len(frames.keys() - _watching))
+            switching.adapt(len(frames.keys() - _watching))
             del frames
             if frame is None:
                 break

@@ -13,8 +13,8 @@ from torchwhy.analysis.critical_path import PathPart
 from torchwhy.analysis.exchanges import ExchangeTimes
 from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
-from torchwhy.analysis.run_times import RunLine, RunTimes
 from torchwhy.present.document import Cell, Column, Facts, File, Name, Row, Table, Text, When, rows_of
+from torchwhy.trace.derived.run_times import RunLine, RunTimes
 from torchwhy.trace.meaning.frames import line_of
 from torchwhy.wording import counted, duration, enumeration, percent, size_text
 
@@ -51,10 +51,11 @@ _SMALL: Final = 10**6
 """Bytes; a smaller peak belongs to the full view."""
 
 
-_OF_THE_RUN: Final = 0.2
-"""A start-up, or a line outside of the recording, with a smaller part of the run belongs to the full view."""
+_OF_THE_RUN: Final = 0.1
+"""A start-up of which no line takes as much of the run but for imports belongs to the full view, as do lines outside of
+the recording that take less."""
 
-_OF_THE_RUN_US: Final = 1e6
+_OF_THE_RUN_US: Final = 5e5
 """The same for one that takes less time."""
 
 _RUN_LINE: Final = 0.1
@@ -328,12 +329,13 @@ def run_lines(run: RunTimes | None) -> tuple[Text, ...]:
         return ()
     first = f"step {run.steps + 1}" if run.steps else "the first step"
     before, after = run.start_up, run.outside
+    own_us = max((one.time_us - one.import_us for one in before.lines), default=0.0)
     mostly = "; ".join(map(_run_line, _long(before.lines, before.time_us)))
     passed = f"{duration(before.time_us)} of {duration(run.run_us)} passed before {first}"
     start_up = Text(
         f"{passed}{f': {mostly}' if mostly else ''}. A run pays for it once.",
         "Start-up",
-        when=_when(before.time_us, run),
+        when=_when(own_us, run),
     )
     others = _long(after.lines, after.time_us)
     if not others:

@@ -34,12 +34,12 @@ from torchwhy.analysis.recording import (
     trace_of,
     window_of,
 )
-from torchwhy.analysis.run_times import RunTimes, run_times
 from torchwhy.analysis.verdict import Verdict, verdict
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import Diagnosis
 from torchwhy.schema import SCHEMA
+from torchwhy.trace.derived.run_times import RunTimes, run_times
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import own_frame
 from torchwhy.trace.model.events import Events

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.analysis.run_times import run_times
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.autograd import autograd, graph_makers
+from torchwhy.trace.derived.run_times import run_times
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import LEARNING

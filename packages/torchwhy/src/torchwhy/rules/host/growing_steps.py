@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.analysis.run_times import run_times
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.run_times import run_times
 from torchwhy.trace.derived.steady_state import unrecorded_by_number
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration

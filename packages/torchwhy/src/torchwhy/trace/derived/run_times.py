@@ -116,7 +116,9 @@ def _left_out(trace: Trace, outside: RunStretch, steps: int) -> RunStretch:
     samples, unrecorded = trace.derived(stack_samples), trace.derived(unrecorded_steps)
     seen = Counter(samples.own[which] for which in samples.which.tolist())
     few = seen.total() < _FEW
-    if few and (not len(unrecorded) or 2 * steps * float(np.median(unrecorded)) > outside.time_us):
+    if not outside.time_us or (
+        few and (not len(unrecorded) or 2 * steps * float(np.median(unrecorded)) > outside.time_us)
+    ):
         return RunStretch(outside.time_us, ())
 
     def is_rarer(lines: list[RunLine], recorded: int) -> bool:

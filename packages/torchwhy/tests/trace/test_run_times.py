@@ -5,7 +5,7 @@ import pytest
 from tests.analysis.programs import report_on
 from tests.present.documents import shown
 from tests.traces import Story, samples
-from torchwhy.analysis.run_times import run_times
+from torchwhy.trace.derived.run_times import run_times
 
 LOOP, METRIC = "train.py(20): loop", "train.py(31): metric"
 
@@ -85,6 +85,7 @@ def test_a_short_recording_is_no_measure_unless_usual_steps_explain_little():
     assert outside(noted(), **short) == []
     assert outside(noted(), unrecorded=[80_000.0] * 9, **short) == []
     assert outside(noted(), unrecorded=[9_000.0] * 9, **short) == [(METRIC, 4e6)]
+    assert outside(noted(outside={"seconds": 0.0, "lines": [[LOOP, "", 0.0, 0.0]]})) == []
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,15 @@ def test_a_long_start_up_is_stated_with_its_lines():
 
 
 def test_a_short_start_up_is_left_to_the_full_view():
-    little = noted(start_up={"seconds": 2.0, "lines": []}, outside={"seconds": 17.0, "lines": []}, steps=0)
+    few = [["train.py(9): read", "", 1.8, 0.0]]
+    little = noted(start_up={"seconds": 1.9, "lines": few}, outside={"seconds": 17.0, "lines": []}, steps=0)
     assert "Start-up" not in texts(little)
-    assert "Start-up: 2.00 s of 20.0 s passed before the first step." in texts(little, verbose=True)
+    assert "Start-up: 1.90 s of 20.0 s passed before the first step: 1.80 s in" in texts(little, verbose=True)
     assert "Start-up" not in texts(None, verbose=True)
+
+
+def test_a_start_up_of_imports_is_left_to_the_full_view():
+    lines = [["train.py(1): <module>", "import torch", 7.5, 7.3]]
+    imports = noted(start_up={"seconds": 8.0, "lines": lines}, outside={"seconds": 10.0, "lines": []})
+    assert "Start-up" not in texts(imports)
+    assert "7.50 s with what it imports in train.py(1): <module>" in texts(imports, verbose=True)
