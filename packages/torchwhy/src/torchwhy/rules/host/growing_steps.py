@@ -18,7 +18,7 @@ from torchwhy.wording import duration
 __all__ = ["growing_steps"]
 
 PARTS: Final = 10
-"""Of the timed steps, by their order; with so many a trend is hardly chance: 8 of 10 pairs in order are 1 in 1,000."""
+"""Of the timed steps, by their order; by chance nine in ten pairs of so many are in order less than once in 2,000."""
 
 IN_ORDER: Final = 0.9
 """Of the pairs of parts."""
