@@ -36,6 +36,12 @@ def test_unrecorded_steps_and_the_threads_time_stand_in_the_trace(profile_progra
         assert spent["cpu_us"] < spent["wall_us"]
         assert spent["wall_us"] == pytest.approx(told_window_us(told), rel=0.5)
         assert spent["cores"] >= 1
+        run = told["torchwhy_run_times"]
+        assert 0 < run["start_up"]["seconds"] < run["seconds"]
+        assert not run["optimizer"]
+        assert run["later_steps"] >= 25
+        assert 0 <= run["outside"]["seconds"] < run["seconds"] - run["start_up"]["seconds"]
+        assert any("import torch" in source and imports for _, source, _, imports in run["start_up"]["lines"])
     loaded = load(ran.folder / "trace.json.gz")
     assert sorted(unrecorded_steps(loaded)) == pytest.approx(sorted(steps.values()))
 

@@ -204,3 +204,36 @@ def cosines_alone_are_convolved():
 @silent("fourier-basis")
 def filters_are_learned():
     return frames(256)
+
+
+def rollout(count, whole, *, written=1.0):
+    """Steps that write `count` parts into a tensor; the backward pass copies as much as the tensor is large."""
+    story = Story(gpu=None)
+    for step, at in enumerate(story.steps(4, 4000)):
+        part = [int(whole[0] * written) // count, *whole[1:]]
+        for k in range(count):
+            number, now, back = 1000 * step + 2 * k, at + 10 + 30 * k, at + 3000 - 70 * k
+            story.op("aten::mm", now, 15, Input_Dims=[[64, 64], [64, 64]], Sequence_number=number)
+            story.op("aten::copy_", now + 16, 4, Input_Dims=[part, part, []], Sequence_number=number)
+            ids = {"Sequence_number": number + 1, "Fwd_thread_id": 1}
+            story.op(NODE + "torch::autograd::CopySlices", back, 66, **ids)
+            story.op("torch::autograd::CopySlices", back + 1, 64, Input_Dims=[whole], **ids)
+            story.op("aten::copy_", back + 2, 50, Input_Dims=[whole, whole, []])
+            ids["Sequence_number"] = number
+            story.op("torch::autograd::CopyBackwards", back + 55, 8, Input_Dims=[part], **ids)
+    return story
+
+
+@fires("slice-writes")
+def states_are_written_one_by_one():
+    return rollout(20, [20, 4096])
+
+
+@silent("slice-writes")
+def halves_are_written():
+    return rollout(4, [20, 4096])
+
+
+@silent("slice-writes")
+def parts_are_written_again_and_again():
+    return rollout(20, [160, 512], written=2.5)

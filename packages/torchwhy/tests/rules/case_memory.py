@@ -123,6 +123,14 @@ def a_backward_pass_follows():
 
 
 @silent("missed-no-grad")
+def the_program_has_an_optimizer():
+    story, part = forward("growing"), {"seconds": 1.0, "lines": []}
+    run = {"seconds": 9.0, "steps": 0, "optimizer": True, "later_steps": 90, "start_up": part, "outside": part}
+    story.top["torchwhy_run_times"] = run
+    return story
+
+
+@silent("missed-no-grad")
 def recording_is_on_but_nothing_needs_it():
     return forward("constant")
 

@@ -248,6 +248,14 @@ def batches_are_stacked_from_long_lists():
     return stacked([[], []])
 
 
+@fires("rows-stacked")
+def gradients_are_stacked_after_the_backward_pass():
+    story = stacked([[], []])
+    for at in range(0, 8000, 2000):
+        story.op("autograd::engine::evaluate_function: AddmmBackward0", at + 400, 250)
+    return story
+
+
 @silent("rows-stacked")
 def three_tensors_are_stacked():
     return stacked([[[64, 32]] * 3, []])

@@ -359,3 +359,31 @@ def a_function_between_operators():
 @silent("between-steps-gap", "python-bound")
 def the_profiler_ends_a_step():
     return between_operators("torch/profiler/profiler.py(1150): step")
+
+
+def timed(*times_us):
+    """Recorded steps of a millisecond, and others that were only timed."""
+    story = Story(gpu=None, torchwhy_unrecorded_steps=[[number, us] for number, us in enumerate(times_us)])
+    for at in story.steps(4, 1000):
+        story.op("aten::mm", at + 10, 900)
+    return story
+
+
+@fires("growing-steps")
+def each_step_writes_all_that_was_logged():
+    return timed(*(1000 + 5 * number for number in range(300)))
+
+
+@silent("growing-steps")
+def steps_that_differ_without_a_trend():
+    return timed(*(1000 + 1500 * (number * 7919 % 13) / 13 for number in range(300)))
+
+
+@silent("growing-steps")
+def another_program_began_half_way():
+    return timed(*(1000 if number < 150 else 1700 for number in range(300)))
+
+
+@silent("growing-steps")
+def steps_that_become_a_little_longer():
+    return timed(*(1000 + number for number in range(300)))

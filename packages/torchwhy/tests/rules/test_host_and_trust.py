@@ -11,6 +11,7 @@ from tests.rules import (
     case_host_bound,
     case_launches,
     case_optimizer,
+    case_ordinary,
     case_steps,
     case_tensor_loops,
     case_trust_recorded,
@@ -41,6 +42,25 @@ def waiting(*calls, steps=6):
         story.op("aten::mm", at + 270, 20)
         story.call(calls[i % len(calls)], at + 320, 685)
     return story
+
+
+def test_stacked_gradients_are_not_called_rows_of_a_buffer():
+    gradients = one(case_ordinary.gradients_are_stacked_after_the_backward_pass(), "rows-stacked")
+    assert "gradients" in gradients.title
+    assert "_foreach" in gradients.fix
+    assert "states[rows]" in one(case_ordinary.batches_are_stacked_from_long_lists(), "rows-stacked").fix
+
+
+def test_steps_that_double_make_findings_on_early_ones_doubtful():
+    story = case_steps.each_step_writes_all_that_was_logged()
+    part = {"seconds": 1.0, "lines": []}
+    lines = [["train.py(9): main", "json.dump(history, file)", 6.0, 0.0]]
+    run = {"seconds": 9.0, "steps": 0, "optimizer": True, "later_steps": 300, "start_up": part}
+    story.top["torchwhy_run_times"] = run | {"outside": {"seconds": 8.0, "lines": lines}}
+    samples(story, [("train.py(5): main",)] * 20)
+    first = diagnose(story.trace()).findings[0]
+    assert (first.slug, first.severity) == ("growing-steps", "high")
+    assert first.evidence[0].stack == ("train.py(9): main",)
 
 
 def test_waits_are_counted_with_their_like():

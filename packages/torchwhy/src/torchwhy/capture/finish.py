@@ -13,6 +13,7 @@ from torchwhy.capture.options import Options
 from torchwhy.capture.power_samples import PowerSampler
 from torchwhy.capture.recorder import Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchwhy.capture.run_watch import RunTimes
 from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.step_clock import Overhead
 from torchwhy.capture.step_counts import write_counts
@@ -47,6 +48,7 @@ class Run:
         launched: whether the program knows nothing of this.
         own: what the program itself recorded: timelines, and folders of runs.
         power: what was read of the GPUs meanwhile.
+        run_times: where the time of the whole run went; None where that is not known.
     """
 
     folder: RunFolder
@@ -70,6 +72,7 @@ class Run:
     launched: bool
     own: tuple[Path, ...] = ()
     power: PowerSampler | None = None
+    run_times: RunTimes | None = None
 
     @property
     def cuda(self) -> bool:
@@ -95,7 +98,9 @@ def finish(run: Run) -> Capture:
 
 def _write(run: Run) -> Capture:
     folder = run.folder.partial
-    writer.write_traces(folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory, run.power)
+    writer.write_traces(
+        folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory, run.run_times, run.power
+    )
     notes = write_counts(folder, run.windows, run.options, run.cuda)
     capture = _capture(run, run.windows, notes)
     writer.write_run(folder, capture)

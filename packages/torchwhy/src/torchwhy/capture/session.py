@@ -20,6 +20,7 @@ from torchwhy.capture.power_samples import PowerSampler, nvml, uuids
 from torchwhy.capture.python_calls import PythonCalls, most_steps, worth_recording
 from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchwhy.capture.run_watch import RunTimes
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
 from torchwhy.capture.step_clock import StepClock
 from torchwhy.capture.step_memory import StepMemory
@@ -73,6 +74,7 @@ class Session:
         recorder: what records now.
         memory: what was read of it after each step.
         beginning: what recorded before steps were found, until there is a window with steps.
+        run_times: where the time of the whole run went; None where that is not known.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Session:
         self.exported: list[Path] = []
         self.memory = StepMemory()
         self._power: PowerSampler | None = None  # from the first recording of a GPU on
+        self.run_times: RunTimes | None = None
         self._unwatch: Callable[[], None] | None = None
         self._calls: PythonCalls | None = None  # while they are counted
         self._calls_a_step = 0  # where stacks are recorded for there are so few of them
@@ -224,6 +227,12 @@ class Session:
         if self.recorder is not None:
             self.recorder.windows = _largest_first(self.recorder.windows)
 
+    def recorded(self) -> tuple[int, list[tuple[int, int]]]:
+        """How many steps of the schedule ended, and when each closed window began and ended, ns since 1970."""
+        windows = self.recorder.windows if self.recorder is not None else []
+        times = [window.samples.times_ns for window in windows]
+        return self.clock.step if self.clock is not None else 0, [(one[0], one[-1]) for one in times if one]
+
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
         return [window.size for window in self.recorder.windows] if self.recorder is not None else []
@@ -305,7 +314,7 @@ class Session:
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
             clock.unrecorded() if clock else (), tuple(self.memory.read), tuple(self.notes), self.gave_up,
-            self.launched, own, self._power,
+            self.launched, own, self._power, self.run_times,
         )  # fmt: skip
 
     def _count_calls(self) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import _thread
 import linecache
 import os
+import re
 import sys
+import sysconfig
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-__all__ = ["StackSampler", "StackSamples"]
+__all__ = ["IMPORTING", "RECORDING", "StackSampler", "StackSamples"]
 
 EVERY_S: Final = 0.002
 """Between samples; about 8 ms where several threads of Python compute without a pause, since they give their lock away
@@ -27,6 +31,16 @@ Python took 0.8% longer, within what such a measurement varies.
 """
 MOST: Final = 8000  # samples; when there are more, every second one goes and the others come half as often
 DEEPEST: Final = 60  # frames of a stack, from the innermost
+IMPORTING: Final = "_find_and_load"
+"""The function of Python's own that imports a module."""
+
+RECORDING: Final = f"torchwhy{os.sep}capture{os.sep}session.py"
+"""The file through which all of the recorder is called."""
+
+_LIBRARIES: Final = ("<frozen ", sysconfig.get_path("stdlib") + os.sep)
+_PACKAGES: Final = re.compile(r"[/\\](site|dist)-packages[/\\]")
+_watching: Final[set[int]] = set()
+"""The threads of all samplers at work."""
 
 
 @dataclass
@@ -52,14 +66,21 @@ class StackSampler:
     """Looks at the thread that makes it, from another one, until `end`.
 
     `threading` does not list the other thread: programs count the threads listed there, and wait for them.
+
+    Args:
+        every_s: seconds between samples; `EVERY_S` by default.
+        whole: whether stacks are kept with all their frames, `DEEPEST` at most; else without those of installed
+            packages and of Python's own library but `IMPORTING` and `RECORDING`, at any depth: an import is 100 frames
+            deep.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, every_s: float | None = None, *, whole: bool = True) -> None:
         """Begin."""
         self._thread = threading.get_ident()
+        self._whole = whole
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
         self._taken: list[tuple[int, int]] = []
-        self._every = EVERY_S
+        self._every = EVERY_S if every_s is None else every_s
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
         _thread.start_new_thread(self._watch, ())
@@ -71,19 +92,21 @@ class StackSampler:
         return self._named(list(self._taken))
 
     def _watch(self) -> None:
-        switching = _SwitchInterval()
+        switching, this = _SwitchInterval(), threading.get_ident()
+        _watching.add(this)
         while not self._ended.acquire(timeout=self._every):
             frames = sys._current_frames()
             frame = frames.get(self._thread)
-            switching.adapt(len(frames))
+            switching.adapt(len(frames.keys() - _watching))
             del frames
             if frame is None:
                 break
-            stack = tuple(_walk(frame))
+            stack = tuple(islice(_walk(frame), DEEPEST) if self._whole else filter(_may_be_own, _walk(frame)))
             del frame
             self._taken.append((time.time_ns(), self._stacks.setdefault(stack, len(self._stacks))))
             if len(self._taken) >= MOST:
                 self._taken, self._every = self._taken[::2], self._every * 2
+        _watching.discard(this)
         switching.restore()
 
     def _named(self, taken: list[tuple[int, int]]) -> StackSamples:
@@ -112,7 +135,7 @@ class _SwitchInterval:
         self._before, self._ours = sys.getswitchinterval(), 0.0
 
     def adapt(self, threads: int) -> None:
-        if threads > 2:  # the program's and the sampler's
+        if threads > 1:  # without those of samplers
             self.restore()
         elif not self._ours:
             self._before = sys.getswitchinterval()
@@ -125,9 +148,16 @@ class _SwitchInterval:
         self._ours = 0.0
 
 
-def _walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:
-    found: list[tuple[CodeType, int]] = []
-    while frame is not None and len(found) < DEEPEST:
-        found.append((frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno))
+def _walk(frame: FrameType | None) -> Iterator[tuple[CodeType, int]]:
+    while frame is not None:
+        yield frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno
         frame = frame.f_back
-    return found
+
+
+def _may_be_own(place: tuple[CodeType, int]) -> bool:
+    file = place[0].co_filename
+    return (
+        place[0].co_name == IMPORTING
+        or RECORDING in file
+        or not (file.startswith(_LIBRARIES) or _PACKAGES.search(file))
+    )

@@ -19,6 +19,7 @@ from torchwhy.capture.environment import describe
 from torchwhy.capture.power_samples import PowerSampler
 from torchwhy.capture.recorder import Window
 from torchwhy.capture.result import Capture
+from torchwhy.capture.run_watch import RunTimes
 from torchwhy.schema import SCHEMA
 
 __all__ = ["write_json", "write_run", "write_traces"]
@@ -36,14 +37,15 @@ def write_traces(
     tensorboard: bool,
     unrecorded: Sequence[tuple[int, float]],
     memory: Sequence[tuple[int, int, int]],
+    run_times: RunTimes | None,
     power: PowerSampler | None = None,
 ) -> None:
     """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
 
     Values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds,
-    `torchwhy_step_memory`, see `StepMemory`,
-    `torchwhy_processor_time`, see `ProcessorTime`, and `torchwhy_stack_samples`, see `StackSamples`. What was read of
-    the GPUs meanwhile becomes events of phase "C".
+    `torchwhy_step_memory`, see `StepMemory`, `torchwhy_run_times`, see `RunTimes`,
+    `torchwhy_processor_time`, see `ProcessorTime`, and `torchwhy_stack_samples`, see `StackSamples`. Clock, power and
+    temperature of the GPUs become events of phase "C".
 
     For TensorBoard the same bytes appear under the names its handler gives, `HOST_PID.NANOSECONDS.pt.trace.json.gz`.
     """
@@ -54,6 +56,7 @@ def write_traces(
             noted = {
                 "torchwhy_unrecorded_steps": unrecorded,
                 "torchwhy_step_memory": memory,
+                "torchwhy_run_times": run_times,
                 "torchwhy_processor_time": window.spent,
                 "torchwhy_stack_samples": window.samples,
             }

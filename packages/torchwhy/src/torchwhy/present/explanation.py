@@ -26,6 +26,7 @@ from torchwhy.present.hotspots import (
     memory_lines,
     module_table,
     phase_table,
+    run_lines,
 )
 from torchwhy.report.trace_report import TraceReport
 from torchwhy.wording import counted, duration, enumeration, percent
@@ -86,6 +87,7 @@ def explanation(report: TraceReport) -> Document:
             *energy_lines(report.energy),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
+            *run_lines(report.run),
             *(() if asks else lines),
             findings,
             *(lines if asks else ()),
@@ -120,6 +122,7 @@ def short_explanation(report: TraceReport) -> Document:
             *energy_lines(report.energy),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
+            *run_lines(report.run),
             *(() if asks else lines),
             Findings(items, _nothing(report), brief=True),
             *(lines if asks else ()),

@@ -15,6 +15,7 @@ from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTim
 from torchwhy.analysis.memory_peak import MemoryPeak
 from torchwhy.analysis.phase_times import PhaseTimes
 from torchwhy.present.document import Cell, Column, Facts, File, Name, Row, Table, Text, When, rows_of
+from torchwhy.trace.derived.run_times import RunLine, RunTimes
 from torchwhy.trace.meaning.frames import line_of
 from torchwhy.wording import counted, duration, enumeration, percent, size_text
 
@@ -30,6 +31,7 @@ __all__ = [
     "memory_lines",
     "module_table",
     "phase_table",
+    "run_lines",
 ]
 
 _LABELS: Final = 3
@@ -52,6 +54,19 @@ _MINOR: Final = 0.01
 
 _SMALL: Final = 10**6
 """Bytes; a smaller peak belongs to the full view."""
+
+
+_OF_THE_RUN: Final = 0.1
+"""A start-up of which no line takes as much of the run but for imports belongs to the full view, as do lines outside of
+the recording that take less."""
+
+_OF_THE_RUN_US: Final = 5e5
+"""The same for one that takes less time."""
+
+_RUN_LINE: Final = 0.1
+"""A line with a smaller part of its stretch of the run is left to the JSON."""
+
+_RUN_LINES: Final = 3
 
 
 def _number(*titles: str) -> tuple[Column, ...]:
@@ -337,6 +352,44 @@ def memory_lines(peaks: tuple[MemoryPeak, ...]) -> tuple[Text, ...]:
         for p in peaks
         if p in last or p.allocated_bytes >= _SMALL
     )
+
+
+def run_lines(run: RunTimes | None) -> tuple[Text, ...]:
+    """Return what of the run passed before its steps, and outside of the recording; nothing where that isn't known."""
+    if run is None:
+        return ()
+    first = f"step {run.steps + 1}" if run.steps else "the first step"
+    before, after = run.start_up, run.outside
+    own_us = max((one.time_us - one.import_us for one in before.lines), default=0.0)
+    mostly = "; ".join(map(_run_line, _long(before.lines, before.time_us)))
+    passed = f"{duration(before.time_us)} of {duration(run.run_us)} passed before {first}"
+    start_up = Text(
+        f"{passed}{f': {mostly}' if mostly else ''}. A run pays for it once.",
+        "Start-up",
+        when=_when(own_us, run),
+    )
+    others = _long(after.lines, after.time_us)
+    if not others:
+        return (start_up,)
+    spent = sum(one.time_us for one in others)
+    text = (
+        f"{'; '.join(map(_run_line, others))}, of {duration(after.time_us)}. The recorded steps have less of that, so "
+        "findings say nothing of it: torchwhy profile --wait N records later steps, --step-on none what is no step."
+    )
+    return (start_up, Text(text, "Outside of the recording", when=_when(spent, run)))
+
+
+def _when(time_us: float, run: RunTimes) -> When:
+    return "always" if time_us >= max(_OF_THE_RUN * run.run_us, _OF_THE_RUN_US) else "full"
+
+
+def _long(lines: tuple[RunLine, ...], whole_us: float) -> list[RunLine]:
+    return [one for one in lines if one.time_us >= _RUN_LINE * whole_us][:_RUN_LINES]
+
+
+def _run_line(one: RunLine) -> str:
+    what = " with what it imports" if 2 * one.import_us > one.time_us else ""
+    return f"{duration(one.time_us)}{what} in {one.line}{f' ({one.source})' if one.source else ''}"
 
 
 def _memory(peak: MemoryPeak) -> str:

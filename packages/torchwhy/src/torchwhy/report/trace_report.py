@@ -48,6 +48,7 @@ from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import Diagnosis
 from torchwhy.schema import SCHEMA
+from torchwhy.trace.derived.run_times import RunTimes, run_times
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import own_frame
 from torchwhy.trace.model.events import Events
@@ -148,8 +149,12 @@ class TraceReport(msgspec.Struct, frozen=True):
         ran: the rules that looked.
         modules, critical_path, call_tree: None unless they were asked for.
         compiler: what the compiler's log says; None without one.
+<<<<<<< HEAD
         phases: the rounds of an inference server; () for other programs.
         counters, activity, energy: what the counters of the devices say; () where they were not recorded.
+=======
+        run: where the time of the whole run went; None where that isn't known.
+>>>>>>> blind
     """
 
     schema: int
@@ -173,10 +178,14 @@ class TraceReport(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
     call_tree: tuple[TreeCall, ...] | None = None
     compiler: CompilerLog | None = None
+<<<<<<< HEAD
     phases: tuple[PhaseTimes, ...] = ()
     counters: tuple[CounterTimes, ...] = ()
     activity: tuple[MeasuredActivity, ...] = ()
     energy: tuple[EnergyUse, ...] = ()
+=======
+    run: RunTimes | None = None
+>>>>>>> blind
 
 
 def describe(
@@ -218,10 +227,14 @@ def describe(
         critical_parts(trace) if thorough else None,
         call_tree(trace) if thorough else None,
         compiler_log(trace),
+<<<<<<< HEAD
         phase_times(trace),
         counter_times(trace),
         activity(trace),
         energy(trace, price_per_kwh),
+=======
+        run_times(trace),
+>>>>>>> blind
     )
 
 

@@ -18,7 +18,7 @@ from torchwhy.capture.launch.labels import Labels
 from torchwhy.capture.launch.optimizers import Optimizers
 from torchwhy.capture.open_calls import inside_pytorch
 
-__all__ = ["StepWatch"]
+__all__ = ["StepWatch", "has_optimizer"]
 
 
 class StepWatch:
@@ -51,7 +51,7 @@ class StepWatch:
             begin,
             step,
             may_switch,
-            _has_optimizer,
+            has_optimizer,
             open_labels=lambda: self._labels.open,
             in_operator=inside_pytorch,
         )
@@ -117,7 +117,7 @@ def _nothing() -> None:
     """Be there to be called."""
 
 
-def _has_optimizer() -> bool:
+def has_optimizer() -> bool:
     """Whether an optimizer exists anywhere in the program."""
     from torch.optim import Optimizer
 

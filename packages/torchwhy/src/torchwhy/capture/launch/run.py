@@ -22,6 +22,7 @@ from torchwhy.capture.launch.step_function import NamedFunction
 from torchwhy.capture.launch.thread_starts import before_threads_start
 from torchwhy.capture.options import Options
 from torchwhy.capture.result import Capture
+from torchwhy.capture.run_watch import RunWatch
 from torchwhy.capture.schedule import Phase, Schedule
 from torchwhy.capture.session import Session
 from torchwhy.capture.whole_run import Limits, WholeRun
@@ -103,12 +104,14 @@ class _Launched:
         self._whole = WholeRun(self._session, settings.limits, found, "--seconds records more", remedy)
         self._watch: hooks.StepWatch | None = None  # while it looks for more than time
         self._undo: list[Callable[[], None]] = []
+        self._run_watch: RunWatch | None = None  # from the program's begin
         final = self._session.folder.final
         self._memory = OutOfMemoryWatch(final.with_name(f"{final.name}.oom.pickle")) if settings.on_oom else None
         self._compiler = CompileLog(self._session.folder.partial / FILE) if settings.compile_log else None
 
     def run(self) -> None:
         after_import("torch", self._torch_is_loaded)
+        self._run_watch = RunWatch()
         try:
             self._run()
             if self._whole.has_threads:
@@ -160,6 +163,8 @@ class _Launched:
             self._session.count_last_step()
         for undo in self._undo:
             undo()
+        if self._run_watch is not None:
+            self._session.run_times = self._run_watch.end(*self._session.recorded())
         if not self._torch:
             self._session.give_up("nothing was recorded: the program did not import PyTorch")
         elif self._function is not None and not self._called:
@@ -213,7 +218,7 @@ class _Launched:
 
     def _begin(self, label: str, before: int) -> None:
         self._whole.end()
-        self._session.record_steps(label, before)
+        self._record_steps(label, before)
 
     def _step_found(self) -> None:
         self._session.step()
@@ -234,4 +239,9 @@ class _Launched:
             self._session.step()
         else:
             self._called = True
-            self._session.record_steps(f"calls of {self._function}", before=0)
+            self._record_steps(f"calls of {self._function}", before=0)
+
+    def _record_steps(self, steps_from: str, before: int) -> None:
+        if self._run_watch is not None:
+            self._run_watch.steps_found(before, hooks.has_optimizer())
+        self._session.record_steps(steps_from, before)

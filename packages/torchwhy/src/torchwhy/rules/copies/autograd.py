@@ -10,6 +10,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.autograd import autograd, graph_makers
+from torchwhy.trace.derived.run_times import run_times
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import LEARNING
@@ -28,14 +29,16 @@ def graph_for_nothing(trace: Trace, passes: float = 2) -> tuple[Int32, int]:
         passes: with fewer steps nothing is known.
 
     Returns:
-        No rows where a backward pass, an optimizer or dropout is at work, or no graph is recorded.
+        No rows where a backward pass, an optimizer or dropout is at work, the run is known to have an optimizer, or no
+        graph is recorded.
     """
     none = np.empty(0, np.int32), 0
     events = trace.events
     steps = trace.steps_found
     if len(steps) < passes or not events.has("Sequence number"):
         return none
-    if events.any_of(LEARNING):
+    run = trace.derived(run_times)
+    if events.any_of(LEARNING) or (run is not None and run.optimizer):
         return none
     rows = events.rows(Kind.OPERATOR)
     numbers = events.integers("Sequence number", rows)
@@ -64,7 +67,8 @@ def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
 
     Fix: `with torch.inference_mode():` (or `no_grad`) around the loop; `model.eval()` alone doesn't stop the recording.
 
-    Known problems: a forward pass whose backward pass runs outside the recorded steps looks like inference.
+    Known problems: a forward pass whose backward pass runs outside the recorded steps looks like inference, unless
+    `torchwhy profile` recorded it and has seen the program's optimizer.
     """
     rows, nodes = graph_for_nothing(trace, passes)
     if not len(rows):

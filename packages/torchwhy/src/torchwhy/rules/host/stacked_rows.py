@@ -10,10 +10,12 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import forward_pass
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.shapes import tensor_lists
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.meaning.operators import STACK
+from torchwhy.trace.file.columns import Flags, Int32
+from torchwhy.trace.meaning.operators import BACKWARD, STACK
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
@@ -38,7 +40,9 @@ def rows_stacked(trace: Trace, *, share: float = 0.1, per_step: int = 2, steps: 
     Costs: Python takes each row in its hands, one object for each, and PyTorch looks at each of them.
 
     Fix: keep the rows in one tensor from the start (a replay buffer is made with its full size and filled in place) and
-    take a batch with one index: `states[rows]`.
+    take a batch with one index: `states[rows]`. What is stacked right after a backward pass are gradients, it seems:
+    `torch._foreach_` functions take their list as it is, and `torch.func.vmap(torch.func.grad(f))` computes those of
+    single samples together.
 
     Known problems: results of a loop, such as of time steps, that are stacked at its end look the same where there are
     many; they are left out where operators run directly before.
@@ -60,12 +64,27 @@ def rows_stacked(trace: Trace, *, share: float = 0.1, per_step: int = 2, steps: 
     part = window.share(at_stake(trace, when))
     if part < share:
         return
+    gradients = 2 * np.count_nonzero(_after_backward(trace, rows)) > len(rows)
     yield Finding(
-        title=f"{int(np.median(counts))} batches per step are stacked from single rows: {percent(part)} of the time",
+        title=f"{int(np.median(counts))} {'lists of gradients' if gradients else 'batches'} per step are stacked from "
+        f"single {'tensors' if gradients else 'rows'}: {percent(part)} of the time",
         confidence="medium",
         stretches=when,
         window=window,
         evidence=evidence(trace, rows),
         cause="Long lists of small tensors are gathered in Python and joined by torch.stack in every step.",
-        fix="Keep the rows in one preallocated tensor, filled in place, and take a batch with one index: states[rows].",
+        fix="Leave the gradients in their list, which torch._foreach_norm, torch._foreach_mul_ and their like take; "
+        "torch.func.vmap(torch.func.grad(f)) computes those of single samples together."
+        if gradients
+        else "Keep the rows in one preallocated tensor, filled in place; take a batch with one index: states[rows].",
     )
+
+
+def _after_backward(trace: Trace, rows: Int32) -> Flags:
+    """Whether the last outermost operator that ends before each is a node of the backward pass."""
+    events, outer = trace.events, trace.derived(outer_operators)
+    outer = outer[np.argsort(events.end[outer], kind="stable")]
+    outer = outer[~events.are(STACK, outer)]
+    place = np.searchsorted(events.end[outer], events.ts[rows], "right") - 1
+    found: Flags = (place >= 0) & events.are(BACKWARD, outer[np.maximum(place, 0)]) if len(outer) else place >= 0
+    return found

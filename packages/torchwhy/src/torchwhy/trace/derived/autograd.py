@@ -10,7 +10,7 @@ import numpy as np
 
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.operators import BACKWARD
+from torchwhy.trace.meaning.operators import BACKWARD, SLICE_WRITE_BACKWARD
 
 if TYPE_CHECKING:
     from torchwhy.trace.model.events import Events
@@ -57,7 +57,8 @@ def autograd(trace: Trace) -> Autograd:
 
     By `Sequence number`, which PyTorch gives to both: of the forward operators with one number the last to begin made
     the node, and the number may come back on another thread, so the last one before the backward operator counts.
-    Where no numbers were recorded, by the `fwdbwd` arrows of the file.
+    Where no numbers were recorded, by the `fwdbwd` arrows of the file. The node of a write into a view has a number
+    that no operator has; the node of the operator that writes is called within it.
     """
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
@@ -71,7 +72,19 @@ def autograd(trace: Trace) -> Autograd:
     number[rows[backward]] = numbers[backward]
     nested = number[parents] == numbers  # the last entry answers for "no parent"
     second = backward & ~nested
-    return _sorted(*_by_numbers(events, rows[~backward], numbers[~backward], rows[second], numbers[second]))
+    used, made = _by_numbers(events, rows[~backward], numbers[~backward], rows[second], numbers[second])
+    return _sorted(_with_writes(trace, used), made)
+
+
+def _with_writes(trace: Trace, nodes: Int32) -> Int32:
+    """Nodes of the backward pass, for those called by the node of a write into a view that one."""
+    found, parent = nodes.copy(), trace.calls.parent
+    while True:
+        inside = parent[found] >= 0
+        inside[inside] = trace.events.are(SLICE_WRITE_BACKWARD, parent[found[inside]])
+        if not inside.any():
+            return found
+        found[inside] = parent[found[inside]]
 
 
 def graph_makers(trace: Trace) -> Int32:

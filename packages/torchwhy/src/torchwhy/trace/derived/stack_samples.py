@@ -10,7 +10,7 @@ import numpy as np
 
 from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.file.columns import Flags, Int32, Int64
-from torchwhy.trace.meaning.frames import LAUNCHER, code_of, own_frame
+from torchwhy.trace.meaning.frames import own_place
 from torchwhy.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def stack_samples(trace: Trace) -> StackSamples:
     if times.shape != which.shape or times.ndim != 1 or ((which < 0) | (which >= len(names))).any():
         return nothing
     order = np.argsort(times, kind="stable")
-    own = tuple(_own(one) for one in names)
+    own = tuple(map(own_place, names))
     return StackSamples(times[order], which[order], names, own, tuple(source.get(one, "") for one in own), source)
 
 
@@ -151,16 +151,3 @@ def mostly(samples: StackSamples, when: Intervals, least: float, fewest: int = L
         return ()
     stack = samples.stacks[max((i for i in seen if samples.own[i] == line), key=lambda i: seen[i])]
     return stack[stack.index(line) :]
-
-
-def _own(stack: tuple[str, ...]) -> str:
-    """The frame of a stack that `own_frame` means, with its line."""
-    kind = code_of(own_frame(stack)) if own_frame(stack) else ""
-    if not kind:
-        return ""
-    for frame in stack:
-        if LAUNCHER in frame:
-            break
-        if code_of(frame) == kind:
-            return frame
-    return ""

@@ -47,6 +47,7 @@ __all__ = [
     "line_of",
     "module_path",
     "own_frame",
+    "own_place",
     "program_path",
     "recorder_runs",
     "short_frame",
@@ -222,16 +223,25 @@ def own_frame(stack: Sequence[str]) -> str:
     >>> own_frame(["<built-in method mm>", "torch/nn/modules/linear.py(114): forward", "train.py(34): step"])
     'train.py(34): step'
     """
+    return line_of(own_place(stack))
+
+
+def own_place(stack: Sequence[str]) -> str:
+    """Return the frame of a stack that `own_frame` means, with the number of its line also in a script.
+
+    >>> own_place(["json/__init__.py(293): load", "train.py(57): <module>"])
+    'train.py(57): <module>'
+    """
     second = ""
     for frame in stack:
         if LAUNCHER in frame:
             break
         whose = code_of(frame)
         if whose == "program":
-            return line_of(frame)
+            return frame
         if whose:
             second = second or frame
-    return line_of(second)
+    return second
 
 
 def module_path(stack: Sequence[str]) -> str:

@@ -65,6 +65,7 @@ __all__ = [
     "SIZED",
     "SIZE_BY_VALUES",
     "SLICE",
+    "SLICE_WRITE_BACKWARD",
     "STACK",
     "STATISTIC",
     "STRIDED_SLICE",
@@ -92,6 +93,10 @@ LEAF_GRADIENT: Final = Meaning(r"torch::autograd::AccumulateGrad$", *CALLED)
 
 ACCUMULATE_GRADIENT: Final = Meaning(r"autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", *CALLED)
 """The node that adds to a parameter's gradient."""
+
+SLICE_WRITE_BACKWARD: Final = Meaning(r"(autograd::engine::evaluate_function: )?torch::autograd::CopySlices$", *CALLED)
+"""The node of a write into a view, such as `x[i] = y`: it copies the gradient of all of `x`, then calls the written
+part's own node."""
 
 CHECKPOINT_BACKWARD: Final = Meaning(r"CheckpointFunctionBackward$", *CALLED)
 """The node in which activation checkpointing computes its part of the forward pass again."""
