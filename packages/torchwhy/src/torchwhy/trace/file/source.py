@@ -62,6 +62,9 @@ LOOKS: Final = (
 """How files begin that are given by mistake; compared without regard to case."""
 
 
+JSON: Final = (b"{", b"[")
+"""How traces of PyTorch's profiler begin."""
+
 LINE_BREAK: Final = re.compile(rb"\s*\n\s*")
 
 PATIENCE_S: Final = 10.0
@@ -127,8 +130,25 @@ class Chunks:
         head = next(chunks, b"")
         if not head:
             raise TraceError(f"{self.name} is empty")
+        if head[:1] in JSON:  # as almost always; the readers of other files take a while to import
+            foreign = None
+        else:
+            from torchwhy.trace.file.recorders.catalogue import translated
+
+            foreign = translated(self.name, head, self._stored(head), chain((head,), chunks))
+        if foreign is not None:
+            yield from foreign
+            return
         check_looks_like_json(self.name, head)
         yield from _as_list(head, chunks) if _has_event_lines(head) else chain((head,), chunks)
+
+    def _stored(self, head: bytes) -> Path | None:
+        """The file that holds the bytes as they come out; None where they are unpacked, or come from a pipe."""
+        path = Path(self.name)
+        if not self._owned or not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return path if file.read(16) == head[:16] else None
 
     def _read(self, size: int) -> bytes:
         try:
