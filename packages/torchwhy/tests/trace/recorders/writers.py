@@ -285,10 +285,25 @@ class Packets:
             of_name, other = self.interned(2, name)
             data += number(3, of_category) + number(10, of_name)
             entries = message(12, entry + other) if entry + other else b""
-        delta, self.now = time - self.now, time
+        delta = time - self.now
         if delta < 0:  # this clock cannot go back
             return self.add(number(8, time) + number(58, 6) + message(11, data) + entries + number(13, 2))
+        self.now = time
         return self.add(number(8, delta) + message(11, data) + entries + number(13, 2))
+
+
+def edges(events):
+    """Where each event begins and ends: time, track, which of both, event. On a track, those inside end first."""
+    for track in {track_of(event) for event in events}:
+        mine = [event for event in events if track_of(event) == track]
+        begun = []
+        for event in sorted(mine, key=lambda event: (times(event)[0], -times(event)[1])):
+            while begun and times(begun[-1])[1] <= times(event)[0]:
+                yield times(begun[-1])[1], track, False, begun.pop()
+            begun.append(event)
+            yield times(event)[0], track, True, event
+        while begun:
+            yield times(begun[-1])[1], track, False, begun.pop()
 
 
 def write_perfetto(trace, path, *, incremental=True):
@@ -297,15 +312,10 @@ def write_perfetto(trace, path, *, incremental=True):
     for event in {track_of(event): event for event in events}.values():
         thread = message(4, number(1, event["pid"]) + number(2, event["tid"]))
         packets.add(message(60, number(1, track_of(event)) + thread))
-    ends, starts = [], []
-    for event in events:
-        start, end = times(event)
-        starts.append((start, 1, -end, event))
-        ends.append((end, 0, -start, event))
-    for time, opens, _, event in sorted([*starts, *ends], key=lambda item: item[:3]):
+    for _, track, opens, event in sorted(edges(events), key=lambda edge: edge[0]):  # as the clock runs
         if opens:
-            packets.event(time, 1, track_of(event), event["cat"], event["name"], event.get("args"))
+            packets.event(ns(event["ts"]), 1, track, event["cat"], event["name"], event.get("args"))
         else:
-            packets.event(time, 2, track_of(event))
+            packets.event(times(event)[1], 2, track)
     path.write_bytes(b"".join(packets.out))
     return path

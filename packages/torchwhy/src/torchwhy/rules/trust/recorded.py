@@ -19,7 +19,7 @@ from torchwhy.trace.meaning.frames import BACKWARD_CALL
 from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.meaning.runtime import ANY_CALL, LAUNCH_OR_ENQUEUE
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration, duration_ns, percent
+from torchwhy.wording import counted, duration, duration_ns, percent, sentence
 
 __all__ = [
     "cpu_only",
@@ -187,9 +187,13 @@ def operators_missing(trace: Trace) -> Iterator[Finding]:
             confidence="high",
             window=window,
             evidence=(),
-            cause="The processor's activity was not recorded, or the operators were taken out of the file; or the "
+            cause=sentence(found.without_operators)
+            if trace.info.recorder
+            else "The processor's activity was not recorded, or the operators were taken out of the file; or the "
             "recorded threads didn't call any.",
-            fix="Record with activities=[ProfilerActivity.CPU, ...]; threads that the program starts need "
+            fix=sentence(trace.info.recording_operators)
+            if trace.info.recording_operators
+            else "Record with activities=[ProfilerActivity.CPU, ...]; threads that the program starts need "
             "experimental_config=_ExperimentalConfig(profile_all_threads=True).",
             linked=True,
         )

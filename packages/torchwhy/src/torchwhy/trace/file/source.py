@@ -46,7 +46,8 @@ LOOKS: Final = (
     (b"BZh", "bzip2 data: unpack it first"),
     (b"\xfd7zXZ", "xz data: unpack it first"),
     (b"7z\xbc\xaf", "a 7z archive: unpack it first"),
-    (b"SQLite format 3", "an SQLite database (of Nsight Systems?)"),
+    (b'"Kind","Agent', "a table of rocprofv3: record with --output-format rocpd, json or pftrace"),
+    (b'"Domain","Function', "a table of rocprofv3: record with --output-format rocpd, json or pftrace"),
     (b"\x7fELF", "a program"),
     (b"\x93NUMPY", "a NumPy array"),
     (b"\x80\x02", PICKLE),
@@ -61,6 +62,8 @@ LOOKS: Final = (
 )
 """How files begin that are given by mistake; compared without regard to case."""
 
+
+NSIGHT_REPORTS: Final = (".nsys-rep", ".qdrep")
 
 JSON: Final = (b"{", b"[")
 """How traces of PyTorch's profiler begin."""
@@ -87,14 +90,16 @@ class Chunks:
 
     Args:
         source: a path, "-" for standard input, or an open binary file, which stays open. Gzip is recognised by its
-            first bytes, UTF-16 by its byte order mark (and comes out as UTF-8).
+            first bytes, UTF-16 by its byte order mark (and comes out as UTF-8). The files of other recorders come out as the
+            text of a trace (`recorders`).
 
     Attributes:
         name: how messages call the source.
         truncated_gzip: set when the compressed data ended early or was damaged; what could be unpacked has come out.
 
     Raises:
-        TraceError: the file is missing, a folder, not permitted, empty, or does not begin like JSON.
+        TraceError: the file is missing, a folder, not permitted, empty, or begins neither like JSON nor like the file of
+            another recorder.
         ArgumentTypeError: `source` has another type, or is an open text file.
     """
 
@@ -339,8 +344,8 @@ def check_looks_like_json(name: str, head: bytes) -> None:
     text = head.removeprefix(codecs.BOM_UTF8).lstrip(bytes(range(33)))
     if text[:1] in (b"{", b"["):
         return
-    if head[:1] == b"\n" and min(head[1:16], default=32) < 9:  # a message, its length: no text has such characters
-        raise TraceError(f"{name} is not a trace: it looks like a protobuf trace (.pftrace); export it as JSON")
+    if name.endswith(NSIGHT_REPORTS):
+        raise TraceError(f"{name} is a report of Nsight Systems: nsys export --type sqlite makes a file that is read")
     if not text:
         return  # more may follow
     lower = head[:64].lower()

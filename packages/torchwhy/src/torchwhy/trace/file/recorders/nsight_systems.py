@@ -218,6 +218,7 @@ def _sizes(values: Any) -> list[int | None] | None:
 
 NSIGHT_SYSTEMS: Final = DatabaseRecorder(
     name="Nsight Systems",
+    operators="record with nsys profile --pytorch=autograd-nvtx, or inside torch.autograd.profiler.emit_nvtx()",
     knows=lambda database: bool(database.tables & {"StringIds", *READ}),
     check=_check,
     top=_top,

@@ -38,6 +38,8 @@ _TRACE_CLOCK: Final = 6
 _OF_SEQUENCE: Final = range(64, 128)
 """Clocks that each sequence of packets defines for itself."""
 
+OPERATORS: Final = "record with torch.profiler, whose traces hold them"
+
 _DEEPEST: Final = 20
 """Dictionaries and lists inside each other that are read of an argument."""
 
@@ -74,7 +76,7 @@ def translated_packets(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     Raises:
         TraceError: no packet can be read, or the packets are packed with zstd.
     """
-    return trace_text("Perfetto", {}, _Reader(name).events(chunks))
+    return trace_text("Perfetto", OPERATORS, {}, _Reader(name).events(chunks))
 
 
 @dataclass
@@ -109,24 +111,25 @@ class _Track:
 
 
 @dataclass
-class _Slice:
-    """A stretch that began."""
+class _Edge:
+    """Where a slice begins or ends. Arguments may come with either."""
 
+    time: int
+    begins: bool
     category: str
     name: str
-    start: int
     arguments: dict[str, Any]
 
 
 class _Reader:
-    """Goes over packets in their order and returns what ended."""
+    """Goes over packets, and then over the slices of each track in the order of time, which packets don't have."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.sequences: dict[int, _Sequence] = {}
         self.clocks: dict[int, _Clock] = {}
         self.tracks: dict[int, _Track] = {}
-        self.open: dict[int, list[_Slice]] = {}
+        self.edges: dict[int, list[_Edge]] = {}
         self.put_by: dict[int, int] = {}  # the first work of the call that put each piece of work on the device
         self.last = 0
 
@@ -140,9 +143,9 @@ class _Reader:
         except (Malformed, zlib.error) as error:
             if not given:
                 raise TraceError(f"{self.name} is not a trace: it begins like a protobuf trace and then isn't one") from error
-            yield from self._unended()
+            yield from self._slices()
             raise Ended from error
-        yield from self._unended()
+        yield from self._slices()
 
     def _of_packet(self, packet: bytes) -> Iterator[str]:
         try:
@@ -180,7 +183,7 @@ class _Reader:
         if isinstance(flags, int) and flags & 2 and not sequence.complete:
             return  # it refers to what was lost
         if _EVENT in packet:
-            yield from self._event(sequence, packet[_EVENT], self._time(sequence, packet))
+            self._event(sequence, packet[_EVENT], self._time(sequence, packet))
         elif _GPU_STAGE in packet:
             yield self._stage(sequence, packet[_GPU_STAGE], self._time(sequence, packet))
 
@@ -260,7 +263,7 @@ class _Reader:
 
     # Events
 
-    def _event(self, sequence: _Sequence, data: int | bytes, time: int) -> Iterator[str]:
+    def _event(self, sequence: _Sequence, data: int | bytes, time: int) -> None:
         found: dict[int, int | bytes] = {}
         category, arguments = "", {}
         for key, value in fields(_bytes(data)):
@@ -278,24 +281,29 @@ class _Reader:
             self.put_by.update(dict.fromkeys(put, put[0] if put else 0))
             arguments["correlation"] = put[0] if put else None
         number = _number(found.get(11, sequence.track))
-        self.last = max(self.last, time)
-        if found.get(9) == _BEGIN:
+        kind = found.get(9)
+        if kind in (_BEGIN, _END):
             name = text(found[23]) if 23 in found else self._interned(sequence, 2, found.get(10, 0))
-            self.open.setdefault(number, []).append(_Slice(category, name, time, arguments))
-        elif found.get(9) == _END and self.open.get(number):
-            begun = self.open[number].pop()
-            begun.arguments |= arguments
-            yield self._slice(number, begun, time)
+            self.edges.setdefault(number, []).append(_Edge(time, kind == _BEGIN, category, name, arguments))
+            self.last = max(self.last, time)
 
-    def _unended(self) -> Iterator[str]:
-        """What still ran when recording ended."""
-        for number, slices in self.open.items():
-            for begun in slices:
-                yield self._slice(number, begun, self.last)
+    def _slices(self) -> Iterator[str]:
+        """The slices of every track; what still ran when recording ended lasts until then."""
+        for number, edges in self.edges.items():
+            edges.sort(key=lambda edge: edge.time)
+            begun: list[_Edge] = []
+            for edge in edges:
+                if edge.begins:
+                    begun.append(edge)
+                elif begun:
+                    begun[-1].arguments |= edge.arguments
+                    yield self._slice(number, begun.pop(), edge.time)
+            for edge in begun:
+                yield self._slice(number, edge, self.last)
 
-    def _slice(self, number: int, begun: _Slice, end: int) -> str:
+    def _slice(self, number: int, begun: _Edge, end: int) -> str:
         pid, tid = self._place(number)
-        category, name, start = begun.category.removeprefix("rocm_"), begun.name, begun.start
+        category, name, start = begun.category.removeprefix("rocm_"), begun.name, begun.time
         arguments = {_ARGUMENTS.get(key, key): value for key, value in begun.arguments.items()}
         if category not in _CATEGORIES:
             return event(begun.category, name, pid, tid, start, end, arguments)

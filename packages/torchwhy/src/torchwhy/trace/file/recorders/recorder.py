@@ -17,6 +17,7 @@ class DatabaseRecorder:
 
     Attributes:
         name: for people.
+        operators: how to record the operators of PyTorch, too.
         knows: whether a database is one of its files.
         check: raises TraceError where it holds nothing that a trace is made of.
         top: what stands beside the events: devices, the time they are counted from.
@@ -24,6 +25,7 @@ class DatabaseRecorder:
     """
 
     name: str
+    operators: str
     knows: Callable[[Database], bool]
     check: Callable[[Database], None]
     top: Callable[[Database], dict[str, Any]]

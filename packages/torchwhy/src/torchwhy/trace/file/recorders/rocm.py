@@ -124,6 +124,7 @@ def _extra(text: object, key: str) -> Any:
 
 ROCPROFILER: Final = DatabaseRecorder(
     name="rocprofv3",
+    operators="record with rocprofv3 --marker-trace inside torch.autograd.profiler.emit_nvtx()",
     knows=lambda database: any(table.startswith("rocpd_") for table in database.tables),
     check=_check,
     top=_top,

@@ -26,17 +26,18 @@ class Ended(Exception):  # noqa: N818 -- caught by `trace_text`
     """The file ends early or cannot be read any further; what came before was handed out."""
 
 
-def trace_text(recorder: str, top: Mapping[str, Any], events: Iterable[str]) -> Iterator[bytes]:
+def trace_text(recorder: str, operators: str, top: Mapping[str, Any], events: Iterable[str]) -> Iterator[bytes]:
     """Yield the JSON of a trace in pieces.
 
     Where `events` raises `Ended`, the list of events stays open: whoever reads it sees that the file ends early.
 
     Args:
         recorder: what wrote the file, for people.
+        operators: how to record the operators of PyTorch with it.
         top: what stands beside the events.
         events: their JSON, as `event` and its like return it.
     """
-    head = json.dumps({"schemaVersion": 1, "recorder": recorder, **top})
+    head = json.dumps({"schemaVersion": 1, "recorder": {"name": recorder, "operators": operators}, **top})
     yield f'{head[:-1]}, "traceEvents": [\n'.encode()
     batch, size, first = [], 0, True
     whole = True
