@@ -36,7 +36,9 @@ def run(trace: str, at: str | None, opens: bool, offline: bool) -> int:
             return complain(f"{trace} has the traces of several ranks: torchwhy merge makes one timeline of them", 2)
         end = _end_of_address(path, at)
         if _is_database(path):
-            return complain(f"Perfetto's viewer reads no databases: torchwhy export {trace} --to perfetto makes a file", 2)
+            return complain(
+                f"Perfetto's viewer reads no databases: torchwhy export {trace} --to perfetto makes a file", 2
+            )
         with ExitStack() as servers:
             viewer = servers.enter_context(ViewerServer(carried_viewer())) if offline else None
             served = servers.enter_context(TraceServer(Path(path), (viewer.origin if viewer else PERFETTO) + end))

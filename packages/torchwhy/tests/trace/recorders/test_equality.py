@@ -44,7 +44,9 @@ def gpu_facts(trace, *, fills=True):
 def facts(trace, **how):
     window = window_of(trace)
     parts = [(part.name, part.time_us) for part in breakdown(trace).parts]
-    idle = [(row["start_us"], row["length_us"], row["cause"], row["host"], row["host_us"]) for row in trace.idle().rows()]
+    idle = [
+        (row["start_us"], row["length_us"], row["cause"], row["host"], row["host_us"]) for row in trace.idle().rows()
+    ]
     labels = trace.labels().rows()
     return gpu_facts(trace, **how), window.duration_us, window.steps, parts, idle, labels
 
@@ -124,12 +126,15 @@ def test_streams_copies_and_labels_are_equal(read, story, writer):
 
 @pytest.mark.parametrize("writer", ["nsight", "perfetto"])
 def test_random_programs_are_equal(read, writer):
-    @settings(max_examples=15, deadline=None, phases=[Phase.generate])
+    @settings(max_examples=8, deadline=None, phases=[Phase.generate])
     @given(stories)
     def holds(recipe):
         story = build(recipe)
         kept = (*HOST_KINDS, *CALL_KINDS, *WORK_KINDS)
         story.events = [event for event in story.events if event["cat"] in kept]
+        for event in story.events:
+            if event["cat"] not in HOST_KINDS:  # only PyTorch's profiler notes the operator around a call
+                event["args"].pop("External id", None)
         ours, theirs = read(story.text(), writer)
         assert gpu_facts(theirs) == gpu_facts(ours)
         assert breakdown(theirs).window_us == breakdown(ours).window_us
@@ -151,7 +156,7 @@ def test_a_part_is_cut_and_arguments_are_read_again(tmp_path):
     one, whole = load(tmp_path / "one.json"), load(other)
     assert one.gpu.busy.total == load(other, steps="1").gpu.busy.total == whole.gpu.busy.total // 3
     assert one.info.recorder == "Nsight Systems"
-    assert [each["grid"] for each in whole.arguments(whole.gpu.kernels)][0] == [4, 2, 1]
+    assert whole.arguments(whole.gpu.kernels)[0]["grid"] == [4, 2, 1]
 
 
 @pytest.mark.parametrize("writer", WRITERS)

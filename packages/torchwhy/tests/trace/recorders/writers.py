@@ -1,7 +1,7 @@
 """Writes what a trace of PyTorch's profiler holds as other recorders write it, after their schemas.
 
-Nsight Systems: "SQLite Schema Reference" of its user guide. rocpd: rocpd_tables.sql and data_views.sql of rocprofiler-sdk.
-Perfetto: protos/perfetto/trace. Times go through unchanged, to the nanosecond.
+Nsight Systems: "SQLite Schema Reference" of its user guide. rocpd: rocpd_tables.sql and data_views.sql of
+rocprofiler-sdk. Perfetto: protos/perfetto/trace. Times go through unchanged, to the nanosecond.
 """
 
 import json
@@ -50,26 +50,28 @@ def range_text(event):
 NSIGHT = """
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE ENUM_CUDA_MEM_KIND (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
-CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, totalMemory INTEGER, smCount INTEGER,
-    computeMajor INTEGER, computeMinor INTEGER, maxWarpsPerSm INTEGER, threadsPerWarp INTEGER, cuDevice INTEGER);
+CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, totalMemory INTEGER,
+    smCount INTEGER, computeMajor INTEGER, computeMinor INTEGER, maxWarpsPerSm INTEGER, threadsPerWarp INTEGER,
+    cuDevice INTEGER);
 CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
 CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);
 CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL,
-    globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER);
+    globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL);
 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL,
     contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER,
     demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, registersPerThread INTEGER NOT NULL, gridX INTEGER,
     gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER,
     dynamicSharedMemory INTEGER, graphNodeId INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL,
-    contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, bytes INTEGER NOT NULL,
-    copyKind INTEGER NOT NULL, srcKind INTEGER, dstKind INTEGER, graphNodeId INTEGER);
+    contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER,
+    bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL, srcKind INTEGER, dstKind INTEGER, graphNodeId INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL,
-    contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, value INTEGER NOT NULL,
-    bytes INTEGER NOT NULL, memKind INTEGER, graphNodeId INTEGER);
-CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER,
-    color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER);
+    contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER,
+    value INTEGER NOT NULL, bytes INTEGER NOT NULL, memKind INTEGER, graphNodeId INTEGER);
+CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER,
+    category INTEGER, color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER,
+    domainId INTEGER);
 """
 
 
@@ -132,7 +134,7 @@ def thread(event):
 def nsight_work(rows, event):
     args, name = event["args"], event["name"]
     if event["cat"] == "kernel":
-        (gx, gy, gz), (bx, by, bz) = args.get("grid", (1, 1, 1)), args.get("block", (1, 1, 1))
+        (gx, gy, gz), (bx, by, bz) = args.get("grid", (None,) * 3), args.get("block", (None,) * 3)
         sizes = {"gridX": gx, "gridY": gy, "gridZ": gz, "blockX": bx, "blockY": by, "blockZ": bz}
         memory = {"staticSharedMemory": args.get("shared memory"), "dynamicSharedMemory": 0}
         names = {"demangledName": rows.text(name), "shortName": rows.text(name[:8])}
@@ -152,16 +154,16 @@ def nsight_work(rows, event):
 
 ROCPD = """
 CREATE TABLE rocpd_metadata (id INTEGER PRIMARY KEY, tag TEXT NOT NULL, value TEXT NOT NULL);
-CREATE TABLE rocpd_info_agent (id INTEGER PRIMARY KEY, guid TEXT, type TEXT, absolute_index INTEGER, logical_index INTEGER,
-    type_index INTEGER, name TEXT, product_name TEXT, extdata JSONB DEFAULT '{}');
+CREATE TABLE rocpd_info_agent (id INTEGER PRIMARY KEY, guid TEXT, type TEXT, absolute_index INTEGER,
+    logical_index INTEGER, type_index INTEGER, name TEXT, product_name TEXT, extdata JSONB DEFAULT '{}');
 CREATE TABLE region_rows (guid TEXT, pid INTEGER, tid INTEGER, category TEXT, name TEXT, start BIGINT, end BIGINT,
     stack_id INTEGER, extdata TEXT);
 CREATE TABLE kernel_rows (guid TEXT, pid INTEGER, tid INTEGER, name TEXT, agent_type_index INTEGER, stream_id INTEGER,
     queue_id INTEGER, start BIGINT, end BIGINT, grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, workgroup_x INTEGER,
     workgroup_y INTEGER, workgroup_z INTEGER, lds_size INTEGER, stack_id INTEGER);
-CREATE TABLE copy_rows (guid TEXT, pid INTEGER, tid INTEGER, name TEXT, src_agent_type TEXT, src_agent_type_index INTEGER,
-    dst_agent_type TEXT, dst_agent_type_index INTEGER, stream_id INTEGER, start BIGINT, end BIGINT, size INTEGER,
-    stack_id INTEGER);
+CREATE TABLE copy_rows (guid TEXT, pid INTEGER, tid INTEGER, name TEXT, src_agent_type TEXT,
+    src_agent_type_index INTEGER, dst_agent_type TEXT, dst_agent_type_index INTEGER, stream_id INTEGER,
+    start BIGINT, end BIGINT, size INTEGER, stack_id INTEGER);
 CREATE VIEW regions AS SELECT * FROM region_rows;
 CREATE VIEW kernels AS SELECT * FROM kernel_rows;
 CREATE VIEW memory_copies AS SELECT * FROM copy_rows;
@@ -178,7 +180,9 @@ def write_rocpd(trace, path):
         for device in trace.get("deviceProperties", ()):
             about = {"type": "GPU", "absolute_index": device["id"] + 1, "product_name": device["name"]}
             about["extdata"] = json.dumps({"cu_count": device["numSms"]})
-            rows.add("rocpd_info_agent", type_index=device["id"], logical_index=device["id"] + 1, name="gfx942", **about)
+            rows.add(
+                "rocpd_info_agent", type_index=device["id"], logical_index=device["id"] + 1, name="gfx942", **about
+            )
         for event in complete(trace, *HOST_KINDS, *CALL_KINDS):
             start, end = times(event)
             what = {"category": "HIP_RUNTIME_API", "name": event["name"], "stack_id": event["args"].get("correlation")}
@@ -259,7 +263,9 @@ class Packets:
         self.incremental, self.names, self.now = incremental, {}, 0
         self.out = []
         if incremental:
-            clocks = message(1, number(1, 6) + number(2, 5000)) + message(1, number(1, 64) + number(2, 5000) + number(3, 1))
+            clocks = message(1, number(1, 6) + number(2, 5000)) + message(
+                1, number(1, 64) + number(2, 5000) + number(3, 1)
+            )
             self.now = 5000
             self.add(message(6, clocks) + message(59, number(58, 64)) + number(13, 1))
 

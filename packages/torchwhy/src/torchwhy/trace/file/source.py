@@ -90,16 +90,16 @@ class Chunks:
 
     Args:
         source: a path, "-" for standard input, or an open binary file, which stays open. Gzip is recognised by its
-            first bytes, UTF-16 by its byte order mark (and comes out as UTF-8). The files of other recorders come out as the
-            text of a trace (`recorders`).
+            first bytes, UTF-16 by its byte order mark (and comes out as UTF-8). The files of other recorders come out
+            as the text of a trace (`recorders`).
 
     Attributes:
         name: how messages call the source.
         truncated_gzip: set when the compressed data ended early or was damaged; what could be unpacked has come out.
 
     Raises:
-        TraceError: the file is missing, a folder, not permitted, empty, or begins neither like JSON nor like the file of
-            another recorder.
+        TraceError: the file is missing, a folder, not permitted, empty, or begins neither like JSON nor like the file
+            of another recorder.
         ArgumentTypeError: `source` has another type, or is an open text file.
     """
 

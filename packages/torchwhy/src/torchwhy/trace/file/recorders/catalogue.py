@@ -46,6 +46,4 @@ def _database(name: str, path: Path | None, chunks: Iterator[bytes]) -> Iterator
             known = " or ".join(one.name for one in DATABASES)
             raise TraceError(f"{name} is not a trace: it is an SQLite database, but not of {known}")
         recorder.check(database)
-        yield from trace_text(
-            recorder.name, recorder.operators, recorder.top(database), recorder.events(database)
-        )
+        yield from trace_text(recorder.name, recorder.operators, recorder.top(database), recorder.events(database))

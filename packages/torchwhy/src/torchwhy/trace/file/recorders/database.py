@@ -1,4 +1,4 @@
-"""SQLite files of recorders: opened for reading only, with the columns that a version of the recorder happened to write."""
+"""SQLite files of recorders, opened for reading only, with the columns that a version of a recorder wrote."""
 
 from __future__ import annotations
 

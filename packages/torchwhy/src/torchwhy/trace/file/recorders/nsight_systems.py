@@ -1,7 +1,7 @@
 """Nsight Systems' SQLite export: `nsys export --type sqlite`.
 
-Tables and columns are those of NVIDIA's "SQLite Schema Reference" (Nsight Systems User Guide). Both differ from version to
-version, and a table exists where it has a row: what is there is read.
+Tables and columns are those of NVIDIA's "SQLite Schema Reference" (Nsight Systems User Guide). Both differ from version
+to version, and a table exists where it has a row: what is there is read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,18 @@ START_END: Final = 60
 """`NVTX_EVENTS.eventType` of ranges; others are marks, domains and categories."""
 
 # CUpti_ActivityMemcpyKind, which copyKind holds, by number.
-_WAYS: Final = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
+_WAYS: Final = {
+    1: "HtoD",
+    2: "DtoH",
+    3: "HtoA",
+    4: "AtoH",
+    5: "AtoA",
+    6: "AtoD",
+    7: "DtoA",
+    8: "DtoD",
+    9: "HtoH",
+    10: "PtoP",
+}
 _UNIFIED: Final = {11: "HtoD", 12: "DtoH", 13: "DtoD"}
 """Pages of unified memory that moved: ENUM_CUDA_MEMCPY_OPER names them CUDA_MEMCPY_KIND_UVM_..."""
 
@@ -72,8 +83,10 @@ def _top(database: Database) -> dict[str, Any]:
         }
         for number, ordinal, name, memory, major, minor, multiprocessors, warps, threads in database.rows(
             "TARGET_INFO_GPU",
-            ("id", "cuDevice", "name", "totalMemory", "computeMajor", "computeMinor", "smCount", "maxWarpsPerSm")
-            + ("threadsPerWarp",),
+            (
+                *("id", "cuDevice", "name", "totalMemory", "computeMajor", "computeMinor", "smCount"),
+                *("maxWarpsPerSm", "threadsPerWarp"),
+            ),
         )
     ]
     if devices:
@@ -116,11 +129,25 @@ class _Export:
         return device, stream, {"device": device, "context": context, "stream": stream, "correlation": correlation}
 
     def kernels(self) -> Iterator[str]:
-        columns = (*TIMES, "demangledName|shortName|name", *WHERE, "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+        columns = (
+            *TIMES,
+            "demangledName|shortName|name",
+            *WHERE,
+            "gridX",
+            "gridY",
+            "gridZ",
+            "blockX",
+            "blockY",
+            "blockZ",
+        )
         columns += ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId")
         for row in self.database.rows(KERNELS, columns, (*TIMES, "demangledName|shortName|name")):
             device, stream, arguments = self.work(tuple(row[3:8]))
-            arguments |= {"grid": _sizes(row[8:11]), "block": _sizes(row[11:14]), "registers per thread": integer(row[14])}
+            arguments |= {
+                "grid": _sizes(row[8:11]),
+                "block": _sizes(row[11:14]),
+                "registers per thread": integer(row[14]),
+            }
             if integer(row[15]) is not None:
                 arguments["shared memory"] = (integer(row[15]) or 0) + (integer(row[16]) or 0)
             arguments["graph node id"] = integer(row[17]) or None
@@ -166,7 +193,9 @@ class _Export:
             yield event("cuda_sync", name, device, stream, *_times(row), arguments)
 
     def ranges(self) -> Iterator[str]:
-        for row in self.database.rows(RANGES, (*TIMES, "text", "textId", "globalTid", "eventType", "endGlobalTid"), TIMES):
+        for row in self.database.rows(
+            RANGES, (*TIMES, "text", "textId", "globalTid", "eventType", "endGlobalTid"), TIMES
+        ):
             kind = integer(row[5])
             if kind not in (None, PUSH_POP, START_END) or (kind is None and row[1] is None):
                 continue
@@ -190,7 +219,16 @@ class _Export:
 
     def events(self) -> Iterator[str]:
         """Every event of the file, table by table."""
-        for part in (self.names, self.ranges, self.calls, self.kernels, self.graphs, self.copies, self.fills, self.waits):
+        for part in (
+            self.names,
+            self.ranges,
+            self.calls,
+            self.kernels,
+            self.graphs,
+            self.copies,
+            self.fills,
+            self.waits,
+        ):
             yield from part()
         yield from self.system()
 

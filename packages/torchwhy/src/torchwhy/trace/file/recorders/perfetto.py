@@ -15,8 +15,16 @@ from typing import Any, Final
 from torchwhy.errors import TraceError
 from torchwhy.trace.file.limits import LIMITS
 from torchwhy.trace.file.recorders.rocm import copied_way
-from torchwhy.trace.file.recorders.trace_text import Ended, broken_event, copy_name, event, integer, label, metadata
-from torchwhy.trace.file.recorders.trace_text import trace_text
+from torchwhy.trace.file.recorders.trace_text import (
+    Ended,
+    broken_event,
+    copy_name,
+    event,
+    integer,
+    label,
+    metadata,
+    trace_text,
+)
 from torchwhy.trace.file.recorders.wire import Malformed, double, fields, signed, text, top_level
 
 __all__ = ["looks_like_packets", "translated_packets"]
@@ -142,7 +150,9 @@ class _Reader:
                 yield from self._of_packet(packet)
         except (Malformed, zlib.error) as error:
             if not given:
-                raise TraceError(f"{self.name} is not a trace: it begins like a protobuf trace and then isn't one") from error
+                raise TraceError(
+                    f"{self.name} is not a trace: it begins like a protobuf trace and then isn't one"
+                ) from error
             yield from self._slices()
             raise Ended from error
         yield from self._slices()

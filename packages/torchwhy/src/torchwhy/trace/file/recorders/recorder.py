@@ -33,7 +33,7 @@ class DatabaseRecorder:
 
 
 class Numbering:
-    """Correlation ids of several processes in one file, each its own: those of a process follow those of the one before.
+    """Correlation ids of several processes in one file: those of a process follow those of the one before.
 
     Args:
         highest: the highest id of each process.

@@ -1,7 +1,7 @@
 """ROCm's rocpd databases, which rocprofv3 writes by default (`*_results.db`).
 
-The schema is projects/rocprofiler-sdk/source/share/rocprofiler-sdk-rocpd in github.com/ROCm/rocm-systems. Its tables change
-between versions 3 and 4; its views `kernels`, `memory_copies` and `regions` are in both.
+The schema is projects/rocprofiler-sdk/source/share/rocprofiler-sdk-rocpd in github.com/ROCm/rocm-systems. Its tables
+change between versions 3 and 4; its views `kernels`, `memory_copies` and `regions` are in both.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def copied_way(name: str) -> str:
 
 
 def _check(database: Database) -> None:
-    if OLDER <= database.tables:
+    if database.tables >= OLDER:
         raise TraceError(
-            f"{database.name} is a database of rocmProfileData, whose schema is not read: rpd2tracing.py makes JSON of it"
+            f"{database.name} is a database of rocmProfileData, which is not read: rpd2tracing.py makes JSON of it"
         )
     missing = [view for view in (KERNELS, CALLS) if view not in database.tables]
     if missing:

@@ -19,7 +19,7 @@ _OPERATOR_ENDS: Final = re.compile(
     r"(?:, input_op_ids = \[.*\])?",
     re.S,
 )
-"""How `torch.autograd.profiler.emit_nvtx` names the range of an operator (`getNvtxStr` in torch/csrc/profiler/util.cpp)."""
+"""How `torch.autograd.profiler.emit_nvtx` names an operator's range: `getNvtxStr` in torch/csrc/profiler/util.cpp."""
 
 
 class Ended(Exception):  # noqa: N818 -- caught by `trace_text`
@@ -84,16 +84,20 @@ def event(
 
 
 def label(text: str, pid: object, tid: object, start: int | None, end: int | None) -> str:
-    """Return a range that the program announced (NVTX, roctx): PyTorch's operator if it has its form, or a label."""
+    """Return a range that the program announced (NVTX, roctx): an operator or a label.
+
+    `emit_nvtx` announces labels as it does operators; those have no sequence number and no namespace.
+    """
     found = _OPERATOR_ENDS.fullmatch(text) if ", op_id = " in text or ", seq = " in text else None
-    if found is None:
+    if found is None or not (found["seq"] or found["op"]):
         return event("cpu_op" if text.startswith("aten::") else "user_annotation", text, pid, tid, start, end)
+    category = "cpu_op" if found["seq"] or "::" in found["name"] else "user_annotation"
     arguments = {
         "External id": int(found["op"]) if found["op"] else None,
         "Sequence number": int(found["seq"]) if found["seq"] else None,
         "Input Dims": _list(found["sizes"]),
     }
-    return event("cpu_op", found["name"], pid, tid, start, end, arguments)
+    return event(category, found["name"], pid, tid, start, end, arguments)
 
 
 def metadata(what: str, pid: object, tid: object, name: str) -> str:
