@@ -21,6 +21,7 @@ from tests.trace.recorders.writers import (
     varint,
     write_nsight,
     write_perfetto,
+    write_rocm_json,
     write_rocpd,
 )
 from torchwhy.analysis.breakdown import breakdown
@@ -38,7 +39,7 @@ ANY = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_f
 def files(tmp_path_factory):
     """One program as each recorder writes it: bytes."""
     folder, trace = tmp_path_factory.mktemp("files"), loaded(several_streams().text())
-    writers = {"nsight": write_nsight, "rocpd": write_rocpd, "perfetto": write_perfetto}
+    writers = {"nsight": write_nsight, "rocpd": write_rocpd, "rocm json": write_rocm_json, "perfetto": write_perfetto}
     return {name: write(trace, folder / name).read_bytes() for name, write in writers.items()}
 
 
@@ -293,7 +294,7 @@ def reads(path):
     return None
 
 
-@pytest.mark.parametrize("recorder", ["nsight", "rocpd", "perfetto"])
+@pytest.mark.parametrize("recorder", ["nsight", "rocpd", "rocm json", "perfetto"])
 def test_bytes_may_be_anything(files, recorder, tmp_path):
     whole = files[recorder]
 
@@ -371,6 +372,43 @@ def test_columns_may_be_missing(files, tmp_path):
                 load(path)
         else:
             assert load(path).gpu.kernels.size == 6
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3)),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["handle", "x", "internal"]), inner),
+    max_leaves=4,
+)
+
+
+def places_of(value, path=()):
+    """Every place in a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places_of(inner, (*path, key))
+
+
+def test_json_of_rocprofiler_may_hold_anything_anywhere(files, tmp_path):
+    places = [place for place in places_of(json.loads(files["rocm json"])) if place]
+    path = tmp_path / "odd.json"
+
+    @settings(max_examples=60, **ANY)
+    @given(st.lists(st.tuples(st.sampled_from(places), json_values), min_size=1, max_size=5))
+    def holds(changes):
+        data = json.loads(files["rocm json"])
+        for (*way, last), value in changes:
+            inner = data
+            try:
+                for key in way:
+                    inner = inner[key]
+                inner[last] = value
+            except (KeyError, IndexError, TypeError):  # an earlier change took it away
+                continue
+        path.write_text(json.dumps(data))
+        reads(path)
+
+    holds()
 
 
 def database(*statements):

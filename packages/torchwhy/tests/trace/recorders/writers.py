@@ -211,6 +211,63 @@ def write_rocpd(trace, path):
     return path
 
 
+def write_rocm_json(trace, path):
+    """As `--output-format json`: names by the numbers of kind and operation, kernels by theirs, agents by handles."""
+    kinds, names, symbols = ["HIP_RUNTIME_API", "MARKER_CORE_API", "MEMORY_COPY"], [[], [], []], []
+    out = {"hip_api": [], "marker_api": [], "kernel_dispatch": [], "memory_copy": []}
+    messages = []
+
+    def operation(kind, name):
+        names[kind] += [] if name in names[kind] else [name]
+        return {"kind": kind, "operation": names[kind].index(name)}
+
+    def record(event, correlation):
+        start, end = times(event)
+        found = {
+            "start_timestamp": start,
+            "end_timestamp": end,
+            "correlation_id": {"internal": correlation, "external": 0},
+        }
+        return found | {"thread_id": event["tid"]}
+
+    for event in complete(trace, *HOST_KINDS):
+        messages.append({"key": 10**6 + len(messages), "value": range_text(event)})
+        out["marker_api"].append(record(event, messages[-1]["key"]) | operation(1, "roctxThreadRangeA"))
+    for event in complete(trace, *CALL_KINDS):
+        out["hip_api"].append(record(event, event["args"].get("correlation", 0)) | operation(0, event["name"]))
+    for event in complete(trace, *WORK_KINDS):
+        args = event["args"]
+        found = record(event, args.get("correlation", 0)) | {"stream_id": {"handle": args["stream"]}}
+        agent = {"handle": 500 + args["device"]}
+        if event["cat"] == "gpu_memcpy":
+            way = event["name"].removeprefix("Memcpy ")[:4]
+            found |= operation(2, f"MEMORY_COPY_{_SIDES[way[0]][1]}_TO_{_SIDES[way[3]][1]}")
+            found["src_agent_id"] = agent if way[0] == "D" else {"handle": 1}
+            found["dst_agent_id"] = agent if way[3] == "D" else {"handle": 1}
+            out["memory_copy"].append(found | {"bytes": args["bytes"]})
+            continue
+        symbols += [] if event["name"] in symbols else [event["name"]]
+        grid, block = args.get("grid", [1, 1, 1]), args.get("block", [1, 1, 1])
+        info = {"agent_id": agent, "queue_id": {"handle": 3}, "kernel_id": symbols.index(event["name"])}
+        info["workgroup_size"] = dict(zip("xyz", block, strict=True))
+        info["grid_size"] = {axis: grid[i] * block[i] for i, axis in enumerate("xyz")}
+        out["kernel_dispatch"].append(found | {"dispatch_info": info})
+    agents = [{"type": 1, "node_id": 0, "id": {"handle": 1}}]
+    for device in trace.get("deviceProperties", ()):
+        about = {"id": {"handle": 500 + device["id"]}, "node_id": 1 + device["id"], "product_name": device["name"]}
+        agents.append({"type": 2, "cu_count": device["numSms"], **about})
+    pid = next((event["pid"] for event in complete(trace, *HOST_KINDS, *CALL_KINDS)), 1)
+    tables = [{"kind": kind, "operations": names[i]} for i, kind in enumerate(kinds)]
+    process = {
+        "metadata": {"pid": pid},
+        "agents": agents,
+        "strings": {"buffer_records": tables, "marker_api": messages},
+    }
+    process["kernel_symbols"] = [{"kernel_id": i, "formatted_kernel_name": name} for i, name in enumerate(symbols)]
+    path.write_text(json.dumps({"rocprofiler-sdk-tool": [process | {"buffer_records": out}]}, indent=1))
+    return path
+
+
 # Perfetto
 
 

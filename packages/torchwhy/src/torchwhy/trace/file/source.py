@@ -68,6 +68,9 @@ NSIGHT_REPORTS: Final = (".nsys-rep", ".qdrep")
 JSON: Final = (b"{", b"[")
 """How traces of PyTorch's profiler begin."""
 
+ROCPROFILER: Final = b'"rocprofiler-sdk-tool"'
+"""The first key of rocprofv3's JSON."""
+
 LINE_BREAK: Final = re.compile(rb"\s*\n\s*")
 
 PATIENCE_S: Final = 10.0
@@ -135,7 +138,9 @@ class Chunks:
         head = next(chunks, b"")
         if not head:
             raise TraceError(f"{self.name} is empty")
-        if head[:1] in JSON:  # as almost always; the readers of other files take a while to import
+        if (
+            head[:1] in JSON and ROCPROFILER not in head[:64]
+        ):  # as almost always; the readers of other files take a while to import
             foreign = None
         else:
             from torchwhy.trace.file.recorders.catalogue import translated

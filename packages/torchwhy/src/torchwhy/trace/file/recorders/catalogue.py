@@ -12,6 +12,7 @@ from torchwhy.trace.file.recorders.nsight_systems import NSIGHT_SYSTEMS
 from torchwhy.trace.file.recorders.perfetto import looks_like_packets, translated_packets
 from torchwhy.trace.file.recorders.recorder import DatabaseRecorder
 from torchwhy.trace.file.recorders.rocm import ROCPROFILER
+from torchwhy.trace.file.recorders.rocm_json import looks_like_rocprofiler, translated_json
 from torchwhy.trace.file.recorders.trace_text import trace_text
 
 __all__ = ["DATABASES", "translated"]
@@ -34,6 +35,8 @@ def translated(name: str, head: bytes, path: Path | None, chunks: Iterator[bytes
     """
     if head.startswith(MAGIC):
         return _database(name, path, chunks)
+    if looks_like_rocprofiler(head):
+        return translated_json(name, chunks)
     if looks_like_packets(head):
         return translated_packets(name, chunks)
     return None

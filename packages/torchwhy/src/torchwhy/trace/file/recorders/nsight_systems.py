@@ -140,7 +140,7 @@ class _Export:
             "blockY",
             "blockZ",
         )
-        columns += ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId")
+        columns += ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId", "graphId")
         for row in self.database.rows(KERNELS, columns, (*TIMES, "demangledName|shortName|name")):
             device, stream, arguments = self.work(tuple(row[3:8]))
             arguments |= {
@@ -150,7 +150,7 @@ class _Export:
             }
             if integer(row[15]) is not None:
                 arguments["shared memory"] = (integer(row[15]) or 0) + (integer(row[16]) or 0)
-            arguments["graph node id"] = integer(row[17]) or None
+            arguments |= {"graph node id": integer(row[17]) or None, "graph id": integer(row[18]) or None}
             yield event("kernel", self.text(row[2]), device, stream, *_times(row), arguments)
 
     def copies(self) -> Iterator[str]:

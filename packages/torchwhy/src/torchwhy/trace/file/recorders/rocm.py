@@ -7,7 +7,7 @@ change between versions 3 and 4; its views `kernels`, `memory_copies` and `regio
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from torchwhy.errors import TraceError
@@ -15,7 +15,7 @@ from torchwhy.trace.file.recorders.database import Database
 from torchwhy.trace.file.recorders.recorder import DatabaseRecorder, Numbering
 from torchwhy.trace.file.recorders.trace_text import copy_name, event, integer, label
 
-__all__ = ["ROCPROFILER", "copied_way"]
+__all__ = ["ROCPROFILER", "blocks", "copied_way"]
 
 KERNELS: Final = "kernels"
 COPIES: Final = "memory_copies"
@@ -31,6 +31,19 @@ def copied_way(name: str) -> str:
     """Return "HtoD" for "MEMORY_COPY_HOST_TO_DEVICE"; "" where the name doesn't tell."""
     source, _, target = name.removeprefix("MEMORY_COPY_").partition("_TO_")
     return f"{_PLACES[source]}to{_PLACES[target]}" if source in _PLACES and target in _PLACES else ""
+
+
+def blocks(threads: Sequence[int | None], block: Sequence[int | None]) -> dict[str, list[int]]:
+    """Return grid and block of a kernel; AMD's recorder counts the grid in threads, PyTorch's profiler in blocks.
+
+    >>> blocks([1024, 2, 1], [256, 1, 1])
+    {'grid': [4, 2, 1], 'block': [256, 1, 1]}
+    """
+    known = [part for part in block if part is not None and part > 0]
+    whole = [size for size in threads if size is not None]
+    if len(known) != len(block) or len(whole) != len(threads):
+        return {}
+    return {"grid": [-(-size // part) for size, part in zip(whole, known, strict=True)], "block": known}
 
 
 def _check(database: Database) -> None:
@@ -93,9 +106,7 @@ def _kernels(database: Database, numbering: Numbering) -> Iterator[str]:
             "correlation": numbering.of(row[7], integer(row[6])),
             "shared memory": integer(row[14]),
         }
-        if None not in threads and all(block):  # the recorder counts threads, PyTorch's profiler blocks
-            arguments["grid"] = [-(-whole // part) for whole, part in zip(threads, block, strict=True)]  # type: ignore[operator]
-            arguments["block"] = block
+        arguments |= blocks(threads, block)
         yield event("kernel", str(row[2]), device, stream, integer(row[0]), integer(row[1]), arguments)
 
 

@@ -22,6 +22,10 @@ _OPERATOR_ENDS: Final = re.compile(
 """How `torch.autograd.profiler.emit_nvtx` names an operator's range: `getNvtxStr` in torch/csrc/profiler/util.cpp."""
 
 
+_OPERATOR: Final = re.compile(r"[^ ]*::|(\w+Backward\d+|detach_?|triton_\w+|record_param_comms)$")
+"""Names of operators, kernels that Inductor made, and nodes of the backward pass."""
+
+
 class Ended(Exception):  # noqa: N818 -- caught by `trace_text`
     """The file ends early or cannot be read any further; what came before was handed out."""
 
@@ -86,12 +90,13 @@ def event(
 def label(text: str, pid: object, tid: object, start: int | None, end: int | None) -> str:
     """Return a range that the program announced (NVTX, roctx): an operator or a label.
 
-    `emit_nvtx` announces labels as it does operators; those have no sequence number and no namespace.
+    `emit_nvtx` announces labels as it does operators. Those have no sequence number, no shapes and another name.
     """
     found = _OPERATOR_ENDS.fullmatch(text) if ", op_id = " in text or ", seq = " in text else None
     if found is None or not (found["seq"] or found["op"]):
         return event("cpu_op" if text.startswith("aten::") else "user_annotation", text, pid, tid, start, end)
-    category = "cpu_op" if found["seq"] or "::" in found["name"] else "user_annotation"
+    is_operator = found["seq"] or found["sizes"] or _OPERATOR.match(found["name"])
+    category = "cpu_op" if is_operator else "user_annotation"
     arguments = {
         "External id": int(found["op"]) if found["op"] else None,
         "Sequence number": int(found["seq"]) if found["seq"] else None,
