@@ -143,8 +143,8 @@ def test_whole_graphs_and_marks_and_open_ranges(export):
     assert "a mark" not in labels(trace)
 
 
-def test_processes_in_one_file_have_their_own_correlations(export):
-    """Both processes launch with the same ids: each kernel has the launch of its own process."""
+def test_processes_in_one_file_have_their_own_correlations_and_devices(export):
+    """Both launch with the same ids on their device 0, which are two devices of the machine."""
     trace = loaded(several_streams().text())
     path = export(trace=trace)
     with closing(sqlite3.connect(path)) as database:
@@ -158,8 +158,12 @@ def test_processes_in_one_file_have_their_own_correlations(export):
             database.execute(
                 f"INSERT INTO {table} ({columns}, {column}) SELECT {columns}, {column} + (1 << 24) FROM {table}"
             )
+        database.execute("CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INT, cudaId INT, pid INT)")
+        database.executemany("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (?, 0, ?)", [(4, 100), (6, 101)])
         database.commit()
     read = load(path)
+    assert [work.device for work in read.gpus] == [4, 6]
+    assert {work.busy.total for work in read.gpus} == {several_streams().trace().gpu.busy.total}
     launch = read.links.launch
     assert (launch >= 0).all()
     pids = [read.lane(row).pid for row in launch.tolist()]

@@ -7,13 +7,13 @@ to version, and a table exists where it has a row: what is there is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from torchwhy.errors import TraceError
 from torchwhy.trace.file.recorders.database import Database
 from torchwhy.trace.file.recorders.recorder import DatabaseRecorder, Numbering
-from torchwhy.trace.file.recorders.trace_text import copy_name, event, fill_name, integer, label, metadata
+from torchwhy.trace.file.recorders.trace_text import copy_name, event, fill_name, integer, label, metadata, stream_names
 
 __all__ = ["NSIGHT_SYSTEMS"]
 
@@ -29,6 +29,15 @@ READ: Final = (KERNELS, COPIES, FILLS, GRAPHS, CALLS, RANGES)
 
 TIMES: Final = ("start", "end")
 WHERE: Final = ("deviceId", "contextId", "streamId", "correlationId", "globalPid")
+
+DEVICES: Final = "TARGET_INFO_GPU"
+OF_DEVICE: Final = (
+    "id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount", "maxWarpsPerSm", "threadsPerWarp"
+)  # fmt: skip
+NAME: Final = "demangledName|shortName|name"
+SIZES: Final = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+MEMORY: Final = ("staticSharedMemory", "dynamicSharedMemory")
+OF_GRAPH: Final = ("graphNodeId", "graphId")
 
 PUSH_POP: Final = 59
 START_END: Final = 60
@@ -73,7 +82,7 @@ def _top(database: Database) -> dict[str, Any]:
     found: dict[str, Any] = {}
     devices = [
         {
-            "id": integer(ordinal) if integer(ordinal) is not None else integer(number),
+            "id": integer(number),
             "name": str(name),
             "totalGlobalMem": integer(memory),
             "computeMajor": integer(major),
@@ -81,13 +90,7 @@ def _top(database: Database) -> dict[str, Any]:
             "numSms": integer(multiprocessors),
             "maxThreadsPerMultiprocessor": (integer(warps) or 0) * (integer(threads) or 0),
         }
-        for number, ordinal, name, memory, major, minor, multiprocessors, warps, threads in database.rows(
-            "TARGET_INFO_GPU",
-            (
-                *("id", "cuDevice", "name", "totalMemory", "computeMajor", "computeMinor", "smCount"),
-                *("maxWarpsPerSm", "threadsPerWarp"),
-            ),
-        )
+        for number, name, memory, major, minor, multiprocessors, warps, threads in database.rows(DEVICES, OF_DEVICE)
     ]
     if devices:
         found["deviceProperties"] = devices
@@ -102,6 +105,12 @@ class _Export:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.streams: dict[tuple[int | None, int | None], None] = {}
+        self.threads: set[object] = set()
+        self.devices = {
+            (process, number): integer(device)  # a process may see some of the devices, and numbers them from 0
+            for process, number, device in database.rows("TARGET_INFO_CUDA_DEVICE", ("pid", "cudaId", "gpuId"))
+        }
         self.texts = database.texts("StringIds", "id", "value")
         self.memory = {
             number: kind
@@ -122,41 +131,34 @@ class _Export:
             return value
         return self.texts.get(value, "") if isinstance(value, int) else ""
 
-    def work(self, row: tuple[object, ...]) -> tuple[int | None, int | None, dict[str, Any]]:
+    def work(self, row: Sequence[object]) -> tuple[int | None, int | None, dict[str, Any]]:
         """Device, stream and arguments of a piece of device work, from the columns in `WHERE`."""
         device, context, stream, number, process = (integer(value) for value in row)
+        device = self.devices.get((_thread(process)[0], device), device)
+        self.streams[device, stream] = None
         correlation = self.numbering.of(_process(process), number)
         return device, stream, {"device": device, "context": context, "stream": stream, "correlation": correlation}
 
+    def thread(self, identifier: object) -> tuple[int | None, int | None]:
+        """Process and thread of a globalTid, which then is one of the trace's."""
+        self.threads.add(identifier)
+        return _thread(identifier)
+
     def kernels(self) -> Iterator[str]:
-        columns = (
-            *TIMES,
-            "demangledName|shortName|name",
-            *WHERE,
-            "gridX",
-            "gridY",
-            "gridZ",
-            "blockX",
-            "blockY",
-            "blockZ",
-        )
-        columns += ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId", "graphId")
-        for row in self.database.rows(KERNELS, columns, (*TIMES, "demangledName|shortName|name")):
-            device, stream, arguments = self.work(tuple(row[3:8]))
-            arguments |= {
-                "grid": _sizes(row[8:11]),
-                "block": _sizes(row[11:14]),
-                "registers per thread": integer(row[14]),
-            }
-            if integer(row[15]) is not None:
-                arguments["shared memory"] = (integer(row[15]) or 0) + (integer(row[16]) or 0)
-            arguments |= {"graph node id": integer(row[17]) or None, "graph id": integer(row[18]) or None}
+        """Kernels with their sizes."""
+        columns = (*TIMES, NAME, *WHERE, *SIZES, *MEMORY, "registersPerThread", *OF_GRAPH)
+        for row in self.database.rows(KERNELS, columns, (*TIMES, NAME)):
+            device, stream, arguments = self.work(row[3:8])
+            static, dynamic, registers, node, graph = (integer(value) for value in row[14:])
+            arguments |= {"grid": _sizes(row[8:11]), "block": _sizes(row[11:14]), "registers per thread": registers}
+            arguments |= {"shared memory": None if static is None else static + (dynamic or 0)}
+            arguments |= {"graph node id": node or None, "graph id": graph or None}
             yield event("kernel", self.text(row[2]), device, stream, *_times(row), arguments)
 
     def copies(self) -> Iterator[str]:
         columns = (*TIMES, "copyKind", *WHERE, "bytes", "srcKind", "dstKind", "graphNodeId")
         for row in self.database.rows(COPIES, columns, TIMES):
-            device, stream, arguments = self.work(tuple(row[3:8]))
+            device, stream, arguments = self.work(row[3:8])
             arguments |= {"bytes": integer(row[8]), "graph node id": integer(row[11]) or None}
             way = _WAYS.get(row[2], "")
             if row[2] in _UNIFIED:  # nobody called for them: no launch, no stream
@@ -166,14 +168,14 @@ class _Export:
 
     def fills(self) -> Iterator[str]:
         for row in self.database.rows(FILLS, (*TIMES, "memKind", *WHERE, "bytes", "graphNodeId"), TIMES):
-            device, stream, arguments = self.work(tuple(row[3:8]))
+            device, stream, arguments = self.work(row[3:8])
             arguments |= {"bytes": integer(row[8]), "graph node id": integer(row[9]) or None}
             yield event("gpu_memset", fill_name(self.memory.get(row[2], "")), device, stream, *_times(row), arguments)
 
     def graphs(self) -> Iterator[str]:
         """Replays of whole graphs, which the recorder's default notes instead of their kernels."""
         for row in self.database.rows(GRAPHS, (*TIMES, "graphId", *WHERE), TIMES):
-            device, stream, arguments = self.work(tuple(row[3:8]))
+            device, stream, arguments = self.work(row[3:8])
             arguments["graph id"] = integer(row[2])
             name = f"CUDA graph {row[2]}, recorded as a whole"
             yield event("kernel", name, device, stream, *_times(row), arguments)
@@ -183,11 +185,11 @@ class _Export:
             name = _VERSION.sub("", self.text(row[2]))
             category = "cuda_driver" if _DRIVER.match(name) else "cuda_runtime"
             arguments = {"correlation": self.numbering.of(_process(row[3]), integer(row[4]))}
-            yield event(category, name, *_thread(row[3]), *_times(row), arguments)
+            yield event(category, name, *self.thread(row[3]), *_times(row), arguments)
 
     def waits(self) -> Iterator[str]:
         for row in self.database.rows(SYNCS, (*TIMES, "syncType", *WHERE), TIMES):
-            device, stream, arguments = self.work(tuple(row[3:8]))
+            device, stream, arguments = self.work(row[3:8])
             name = _WAITS.get(row[2], "")
             arguments["cuda_sync_kind"] = name
             yield event("cuda_sync", name, device, stream, *_times(row), arguments)
@@ -202,39 +204,39 @@ class _Export:
             if kind == START_END and row[6] not in (None, 0, row[4]):
                 continue  # ends on another thread: it is around nothing
             text = row[2] if isinstance(row[2], str) else self.text(row[3])
-            yield label(text, *_thread(row[4]), *_times(row))
+            yield label(text, *self.thread(row[4]), *_times(row))
 
     def system(self) -> Iterator[str]:
         """Calls of the operating system's libraries: shown, but part of nothing."""
         for row in self.database.rows(SYSTEM, (*TIMES, "nameId", "globalTid"), TIMES):
-            yield event("os_call", self.text(row[2]), *_thread(row[3]), *_times(row))
+            yield event("os_call", self.text(row[2]), *self.thread(row[3]), *_times(row))
 
     def names(self) -> Iterator[str]:
+        """The names of the processes, threads and streams of the events, of many more in the file."""
+        processes = {_process(thread) for thread in self.threads}
         for process, name in self.database.rows("PROCESSES", ("globalPid", "name")):
-            if integer(process) is not None and isinstance(name, str):
+            if _process(process) in processes and isinstance(name, str):
                 yield metadata("process_name", _thread(process)[0], None, name)
         for thread, name in self.database.rows("ThreadNames", ("globalTid", "nameId")):
-            if integer(thread) is not None and self.text(name):
+            if thread in self.threads and self.text(name):
                 yield metadata("thread_name", *_thread(thread), self.text(name))
+        yield from stream_names(self.streams)
 
     def events(self) -> Iterator[str]:
         """Every event of the file, table by table."""
-        for part in (
-            self.names,
-            self.ranges,
-            self.calls,
-            self.kernels,
-            self.graphs,
-            self.copies,
-            self.fills,
-            self.waits,
-        ):
-            yield from part()
+        yield from self.ranges()
+        yield from self.calls()
+        yield from self.kernels()
+        yield from self.graphs()
+        yield from self.copies()
+        yield from self.fills()
+        yield from self.waits()
         yield from self.system()
+        yield from self.names()  # of those that the others met
 
 
 def _process(identifier: object) -> int | None:
-    """What tells processes apart in a globalPid or globalTid: all but the thread in its lowest 24 bits."""
+    """The process in a globalPid or globalTid: all but the thread in its lowest 24 bits."""
     number = integer(identifier)
     return None if number is None else number >> 24
 

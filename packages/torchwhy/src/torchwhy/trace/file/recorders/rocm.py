@@ -13,16 +13,20 @@ from typing import Any, Final
 from torchwhy.errors import TraceError
 from torchwhy.trace.file.recorders.database import Database
 from torchwhy.trace.file.recorders.recorder import DatabaseRecorder, Numbering
-from torchwhy.trace.file.recorders.trace_text import copy_name, event, integer, label
+from torchwhy.trace.file.recorders.trace_text import copy_name, event, integer, label, stream_names
 
-__all__ = ["ROCPROFILER", "blocks", "copied_way"]
+__all__ = ["ROCPROFILER", "Streams", "blocks", "copied_way"]
 
 KERNELS: Final = "kernels"
 COPIES: Final = "memory_copies"
 CALLS: Final = "regions"
 AGENTS: Final = "rocpd_info_agent"
+SIZES: Final = ("grid_x", "grid_y", "grid_z", "workgroup_x", "workgroup_y", "workgroup_z")
 OLDER: Final = {"rocpd_api", "rocpd_op"}
 """Tables of rocmProfileData (rpd), which has another schema."""
+
+Streams = dict[tuple[int | None, int | None], None]
+"""Pairs of device and stream, in their order."""
 
 _PLACES: Final = {"HOST": "H", "DEVICE": "D"}
 
@@ -75,9 +79,11 @@ def _events(database: Database) -> Iterator[str]:
         if last is not None and last > highest.get(process, -1):
             highest[process] = last
     numbering = Numbering(highest)
+    streams: Streams = {}
     yield from _regions(database, numbering)
-    yield from _kernels(database, numbering)
-    yield from _copies(database, numbering)
+    yield from _kernels(database, numbering, streams)
+    yield from _copies(database, numbering, streams)
+    yield from stream_names(streams)
 
 
 def _regions(database: Database, numbering: Numbering) -> Iterator[str]:
@@ -93,27 +99,27 @@ def _regions(database: Database, numbering: Numbering) -> Iterator[str]:
         yield event(known, str(row[2]), *where, *times, arguments)
 
 
-def _kernels(database: Database, numbering: Numbering) -> Iterator[str]:
-    columns = ("start", "end", "name", "agent_type_index", "stream_id", "queue_id", "stack_id", "guid|pid")
-    columns += ("grid_x", "grid_y", "grid_z", "workgroup_x", "workgroup_y", "workgroup_z", "lds_size|lds_block_size")
-    for row in database.rows(KERNELS, columns, ("start", "end", "name")):
-        device, stream = integer(row[3]), integer(row[4])
-        threads, block = [integer(value) for value in row[8:11]], [integer(value) for value in row[11:14]]
-        arguments: dict[str, Any] = {
+def _kernels(database: Database, numbering: Numbering, streams: Streams) -> Iterator[str]:
+    columns = ("start", "end", "name", "guid|pid", "agent_type_index", "stream_id", "queue_id", "stack_id")
+    for row in database.rows(KERNELS, (*columns, "lds_size|lds_block_size", *SIZES), ("start", "end", "name")):
+        device, stream, queue, correlation, shared = (integer(value) for value in row[4:9])
+        streams[device, stream] = None
+        arguments = {
             "device": device,
             "stream": stream,
-            "queue": integer(row[5]),
-            "correlation": numbering.of(row[7], integer(row[6])),
-            "shared memory": integer(row[14]),
+            "queue": queue,
+            "correlation": numbering.of(row[3], correlation),
+            "shared memory": shared,
+            **blocks([integer(value) for value in row[9:12]], [integer(value) for value in row[12:]]),
         }
-        arguments |= blocks(threads, block)
         yield event("kernel", str(row[2]), device, stream, integer(row[0]), integer(row[1]), arguments)
 
 
-def _copies(database: Database, numbering: Numbering) -> Iterator[str]:
+def _copies(database: Database, numbering: Numbering, streams: Streams) -> Iterator[str]:
     columns = ("start", "end", "name", "src_agent_type", "src_agent_type_index", "dst_agent_type_index", "stream_id")
     for row in database.rows(COPIES, (*columns, "size", "stack_id", "guid|pid"), ("start", "end", "name")):
         device, stream = integer(row[4] if row[3] == "GPU" else row[5]), integer(row[6])
+        streams[device, stream] = None
         arguments = {
             "device": device,
             "stream": stream,

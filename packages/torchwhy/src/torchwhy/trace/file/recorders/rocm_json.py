@@ -11,8 +11,16 @@ from typing import Any, Final
 
 from torchwhy.errors import TraceError
 from torchwhy.trace.file.recorders.recorder import Numbering
-from torchwhy.trace.file.recorders.rocm import ROCPROFILER, blocks, copied_way
-from torchwhy.trace.file.recorders.trace_text import broken_event, copy_name, event, integer, label, trace_text
+from torchwhy.trace.file.recorders.rocm import ROCPROFILER, Streams, blocks, copied_way
+from torchwhy.trace.file.recorders.trace_text import (
+    broken_event,
+    copy_name,
+    event,
+    integer,
+    label,
+    stream_names,
+    trace_text,
+)
 
 __all__ = ["looks_like_rocprofiler", "translated_json"]
 
@@ -76,6 +84,7 @@ class _Process:
         gpus = [each for each in _dictionaries(self.data, "agents") if each.get("type") == _GPU]
         gpus.sort(key=lambda agent: integer(agent.get("node_id")) or 0)
         self.gpus = {_handle(agent, "id"): (number, agent) for number, agent in enumerate(gpus)}
+        self.streams: Streams = {}
         self.pid = integer(_dictionary(self.data.get("metadata")).get("pid"))
 
     def devices(self) -> list[dict[str, Any]]:
@@ -108,6 +117,7 @@ class _Process:
                 times = integer(record.get("start_timestamp")), integer(record.get("end_timestamp"))
                 correlation = numbering.of(self, _correlation(record))
                 yield read(record, times, correlation) if times[0] is not None else broken_event()
+        yield from stream_names(self.streams)
 
     def _operation(self, record: dict[str, Any]) -> str:
         kind, operation = integer(record.get("kind")), integer(record.get("operation"))
@@ -127,6 +137,7 @@ class _Process:
         device = self.gpus.get(_handle(info, "agent_id"), (None,))[0]
         stream = _handle(record, "stream_id")
         stream = _handle(info, "queue_id") if stream is None else stream
+        self.streams[device, stream] = None
         symbol = self.kernels.get(_hashable(info.get("kernel_id")), {})
         name = str(symbol.get("formatted_kernel_name") or symbol.get("kernel_name") or "")
         arguments = {"device": device, "stream": stream, "correlation": correlation}
@@ -138,6 +149,7 @@ class _Process:
         ends = [self.gpus.get(_handle(record, side), (None,))[0] for side in ("src_agent_id", "dst_agent_id")]
         device = ends[1] if ends[0] is None else ends[0]
         stream = _handle(record, "stream_id")
+        self.streams[device, stream] = None
         arguments = {
             "device": device,
             "stream": stream,

@@ -7,7 +7,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-__all__ = ["Ended", "broken_event", "copy_name", "event", "fill_name", "integer", "label", "metadata", "trace_text"]
+__all__ = [
+    "Ended",
+    "broken_event",
+    "copy_name",
+    "event",
+    "fill_name",
+    "integer",
+    "label",
+    "metadata",
+    "stream_names",
+    "trace_text",
+]
 
 PIECE: Final = 1 << 18
 """Characters of events handed out at a time, about."""
@@ -108,6 +119,13 @@ def label(text: str, pid: object, tid: object, start: int | None, end: int | Non
 def metadata(what: str, pid: object, tid: object, name: str) -> str:
     """Return the name of a process or thread; `what`: "process_name" or "thread_name"."""
     return f'{{"ph": "M", "name": "{what}", "ts": 0{_place(pid, tid)}, "args": {{"name": {json.dumps(name)}}}}}'
+
+
+def stream_names(streams: Iterable[tuple[int | None, int | None]]) -> Iterator[str]:
+    """Yield the names of streams: pairs of device and stream."""
+    for device, stream in streams:
+        if stream is not None:
+            yield metadata("thread_name", device, stream, f"stream {stream}")
 
 
 def broken_event() -> str:

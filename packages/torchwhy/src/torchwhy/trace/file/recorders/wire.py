@@ -123,7 +123,7 @@ def signed(value: int | bytes) -> int:
 
 
 def double(value: int | bytes) -> float | None:
-    """Return a field of type double; None where it is none."""
+    """Return a field of type double; None for fields of other types."""
     return struct.unpack("<d", value)[0] if isinstance(value, bytes) and len(value) == 8 else None
 
 
