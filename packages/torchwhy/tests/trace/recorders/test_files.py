@@ -249,6 +249,13 @@ def test_packed_packets_are_unpacked_and_lost_names_are_not_guessed(tmp_path):
     path = tmp_path / "packed.pftrace"
     path.write_bytes(message(1, message(50, zlib.compress(events))) + message(1, lost))
     assert load(path).gpu.busy.total == 2100
+    packets = Packets()
+    packets.event(6000, 1, 1, "kernel", "known")
+    packets.event(6500, 2, 1)
+    packets.add(number(42, 1))
+    packets.event(7000, 1, 1, "kernel", "known")  # by its number, which no longer says anything
+    path.write_bytes(b"".join(packets.out))
+    assert load(path).gpu.busy.total == 500
     path.write_bytes(message(1, message(133, b"(\xb5/\xfd....")))
     with pytest.raises(TraceError, match="packed with zstd"):
         load(path)

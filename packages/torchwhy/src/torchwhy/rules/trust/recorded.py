@@ -228,7 +228,9 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
         window=trace.window,
         evidence=evidence(trace, lost, limit=3),
         cause="The profiler's buffers for device work were dropped, or recording began or ended among the launches.",
-        fix="Use schedule(wait=1, warmup=1, active=3): a warm-up and a short window; a newer PyTorch loses fewer.",
+        fix="Record once more, a stretch of whole steps with nothing cut out."
+        if trace.info.recorder
+        else "Use schedule(wait=1, warmup=1, active=3): a warm-up and a short window; a newer PyTorch loses fewer.",
         linked=True,
     )
 

@@ -31,7 +31,10 @@ __all__ = ["looks_like_packets", "translated_packets"]
 
 # Fields of TracePacket.
 _TIMESTAMP, _CLOCK_SNAPSHOT, _SEQUENCE, _EVENT, _INTERNED, _FLAGS = 8, 6, 10, 11, 12, 13
-_CLEARED, _COMPRESSED, _GPU_STAGE, _CLOCK, _DEFAULTS, _TRACK, _ZSTD = 41, 50, 53, 58, 59, 60, 133
+_CLEARED, _DROPPED, _COMPRESSED, _GPU_STAGE, _CLOCK, _DEFAULTS, _TRACK, _ZSTD = 41, 42, 50, 53, 58, 59, 60, 133
+
+# TracePacketDefaults.track_event_defaults; `track_uuid` of TrackEvent and of these defaults.
+_EVENT_DEFAULTS, _TRACK_OF_EVENT = 11, 11
 
 # Extensions: InternedData.compute_kernels, TrackEvent.gpu_correlation, TrackEvent.gpu_api.
 _COMPUTE_KERNELS, _GPU_CORRELATION, _GPU_API = 1000, 3000, 3001
@@ -189,8 +192,7 @@ class _Reader:
             self._snapshot(sequence, packet[_CLOCK_SNAPSHOT])
         if _TRACK in packet:
             yield from self._describe(packet[_TRACK])
-        flags = packet.get(_FLAGS, 0)
-        if isinstance(flags, int) and flags & 2 and not sequence.complete:
+        if _number(packet.get(_FLAGS, 0)) & 2 and not sequence.complete:
             return  # it refers to what was lost
         if _EVENT in packet:
             self._event(sequence, packet[_EVENT], self._time(sequence, packet))
@@ -200,6 +202,8 @@ class _Reader:
     def _sequence(self, packet: dict[int, int | bytes]) -> _Sequence:
         number = _number(packet.get(_SEQUENCE, 0))
         flags = _number(packet.get(_FLAGS, 0))
+        if _number(packet.get(_DROPPED, 0)) and number in self.sequences:
+            self.sequences[number].complete = False
         if flags & 1 or _number(packet.get(_CLEARED, 0)):
             self.sequences[number] = _Sequence(clocks=self.sequences.get(number, _Sequence()).clocks)
         sequence = self.sequences.setdefault(number, _Sequence(complete=not flags & 2))
@@ -207,8 +211,8 @@ class _Reader:
             for key, value in fields(_bytes(packet[_DEFAULTS])):
                 if key == _CLOCK:
                     sequence.clock = _number(value)
-                elif key == 11:
-                    sequence.track = next((_number(v) for k, v in fields(_bytes(value)) if k == 11), 0)
+                elif key == _EVENT_DEFAULTS:
+                    sequence.track = _number(dict(fields(_bytes(value))).get(_TRACK_OF_EVENT, 0))
         if _INTERNED in packet:
             for kind, value in fields(_bytes(packet[_INTERNED])):
                 entry = dict(fields(value)) if isinstance(value, bytes) else {}
@@ -226,10 +230,10 @@ class _Reader:
                 clock = dict(fields(_bytes(value)))
                 unit = _number(clock.get(4, 0)) or 1
                 shown[_number(clock.get(1, 0))] = (_number(clock.get(2, 0)) * unit, bool(clock.get(3)), unit)
-        at = shown.get(_TRACE_CLOCK, (0, False, 1))[0] if _TRACE_CLOCK in shown else None
         for number, (time, incremental, unit) in shown.items():
             known = sequence.clocks if number in _OF_SEQUENCE else self.clocks
-            known[number] = _Clock(unit, incremental, time, time if at is None else at)
+            at = shown[_TRACE_CLOCK][0] if _TRACE_CLOCK in shown else time
+            known[number] = _Clock(unit, incremental, time, at)
 
     def _time(self, sequence: _Sequence, packet: dict[int, int | bytes]) -> int:
         value, number = _number(packet.get(_TIMESTAMP, 0)), _number(packet.get(_CLOCK, sequence.clock))
@@ -290,7 +294,7 @@ class _Reader:
             put = [_number(value) for key, value in fields(_bytes(found[_GPU_CORRELATION])) if key == 1]
             self.put_by.update(dict.fromkeys(put, put[0] if put else 0))
             arguments["correlation"] = put[0] if put else None
-        number = _number(found.get(11, sequence.track))
+        number = _number(found.get(_TRACK_OF_EVENT, sequence.track))
         kind = found.get(9)
         if kind in (_BEGIN, _END):
             name = text(found[23]) if 23 in found else self._interned(sequence, 2, found.get(10, 0))
