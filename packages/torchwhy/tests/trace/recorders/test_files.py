@@ -28,6 +28,7 @@ from torchwhy.analysis.breakdown import breakdown
 from torchwhy.errors import TraceError
 from torchwhy.loading.trace import load
 from torchwhy.trace.derived.recorded import recorded
+from torchwhy.trace.file.recorders import database as database_module
 from torchwhy.trace.file.recorders.wire import Malformed, fields
 from torchwhy.trace.meaning.kinds import Kind
 
@@ -108,6 +109,7 @@ def test_operators_that_pytorch_announces_are_operators(export):
     assert events.text("Input Dims", rows["aten::mm"]) == "[[4,10],[10,2]]"
     assert events.integers("External id", [rows["aten::mm"]]).tolist() == [7]
     assert events.integers("Sequence number", [rows["MulBackward0"]]).tolist() == [12]
+    assert trace.repairs.damaged_events == 0
     assert {"epoch 3, seq = short", "## forward ##"} <= set(labels(trace))
 
 
@@ -460,7 +462,7 @@ def test_a_report_is_to_be_exported(tmp_path):
         load(tmp_path / "run.nsys-rep")
 
 
-def test_views_that_never_end_or_fail_are_no_crash(tmp_path):
+def test_views_that_never_end_or_fail_are_no_crash(tmp_path, monkeypatch):
     path = tmp_path / "view.db"
     database(
         "CREATE TABLE rocpd_metadata (id)",
@@ -468,6 +470,14 @@ def test_views_that_never_end_or_fail_are_no_crash(tmp_path):
         "CREATE VIEW regions AS SELECT 1",
     )(path)
     with pytest.raises(TraceError, match="cannot be read"):
+        load(path)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i start, i end, 'a' name FROM n"
+    path = tmp_path / "endless.db"
+    database(
+        "CREATE TABLE rocpd_metadata (id)", f"CREATE VIEW kernels AS {endless}", f"CREATE VIEW regions AS {endless}"
+    )(path)
+    monkeypatch.setattr(database_module, "MOST", 1000)
+    with pytest.raises(TraceError, match="regions has more than 1,000 rows"):
         load(path)
 
 

@@ -10,9 +10,13 @@ from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
 from torchwhy.errors import TraceError
+from torchwhy.trace.file.limits import LIMITS
 from torchwhy.trace.file.recorders.trace_text import Ended
 
 __all__ = ["MAGIC", "Database", "opened"]
+
+MOST: Final = LIMITS.events
+"""Rows of a table or view; a view may have rows without end."""
 
 MAGIC: Final = b"SQLite format 3\0"
 
@@ -30,6 +34,7 @@ class Database:
         self._connection = connection
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         try:
+            connection.execute("PRAGMA trusted_schema = OFF")  # the SQL of its views is anyone's
             found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
         except sqlite3.Error as error:
             raise TraceError(f"{name} is a damaged SQLite database: {error}") from None
@@ -65,10 +70,12 @@ class Database:
             lacks = ", ".join(each.replace("|", " or ") for each in missing)
             raise TraceError(f"{self.name} cannot be read: its table {table} has no column {lacks}")
         chosen = [next((_quoted(one) for one in each.split("|") if one in there), "NULL") for each in columns]
-        given = False
+        given = 0
         try:
             for row in self._connection.execute(f"SELECT {', '.join(chosen)} FROM {_quoted(table)}"):
-                given = True
+                given += 1
+                if given > MOST:
+                    raise TraceError(f"{self.name} cannot be read: {table} has more than {MOST:,} rows")
                 yield row
         except (sqlite3.Error, OverflowError) as error:
             if given:

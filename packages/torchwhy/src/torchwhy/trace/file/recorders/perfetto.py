@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from torchwhy.errors import TraceError
 from torchwhy.trace.file.limits import LIMITS
@@ -224,6 +224,7 @@ class _Reader:
     # Time
 
     def _snapshot(self, sequence: _Sequence, data: int | bytes) -> None:
+        # ClockSnapshot: clocks 1 (number 1, time 2, incremental 3, nanoseconds of a unit 4).
         shown: dict[int, tuple[int, bool, int]] = {}
         for key, value in fields(_bytes(data)):
             if key == 1:
@@ -248,6 +249,8 @@ class _Reader:
     # Tracks
 
     def _describe(self, data: int | bytes) -> Iterator[str]:
+        # TrackDescriptor: number 1, parent 5, name 2, 10 or 13, process 3 (pid 1, name 6), thread 4 (pid 1, tid 2,
+        # name 5).
         found = dict(fields(_bytes(data)))
         track = self.tracks.setdefault(_number(found.get(1, 0)), _Track())
         track.parent = _number(found.get(5, 0))
@@ -278,6 +281,7 @@ class _Reader:
     # Events
 
     def _event(self, sequence: _Sequence, data: int | bytes, time: int) -> None:
+        # TrackEvent: category 3 (interned) or 22, annotation 4, type 9, name 10 (interned) or 23.
         found: dict[int, int | bytes] = {}
         category, arguments = "", {}
         for key, value in fields(_bytes(data)):
@@ -340,6 +344,7 @@ class _Reader:
 
     def _stage(self, sequence: _Sequence, data: int | bytes, time: int) -> str:
         """Work of a device, as drivers note it."""
+        # GpuRenderStageEvent: event 1, duration 2, GPU 11, queue 13, name 17 or 20, kernel 19, stage 14, launch 21.
         found = dict(fields(_bytes(data)))
         device, queue = signed(found.get(11, 0)), self._interned(sequence, 24, found.get(13, 0))
         name = next(
@@ -363,7 +368,8 @@ class _Reader:
         return sequence.names.get(kind, {}).get(_number(number), "")
 
     def _annotation(self, sequence: _Sequence, data: bytes, depth: int) -> tuple[str, Any]:
-        name, value = "", None
+        # DebugAnnotation: name 1 (interned) or 10, entries 11 of a dictionary, 12 of a list, interned text 17.
+        name, value = "", cast("Any", None)
         members: list[tuple[str, Any]] = []
         is_list = False
         for key, found in fields(data):

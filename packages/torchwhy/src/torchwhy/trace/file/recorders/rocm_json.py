@@ -140,7 +140,7 @@ class _Process:
         self.streams[device, stream] = None
         symbol = self.kernels.get(_hashable(info.get("kernel_id")), {})
         name = str(symbol.get("formatted_kernel_name") or symbol.get("kernel_name") or "")
-        arguments = {"device": device, "stream": stream, "correlation": correlation}
+        arguments: dict[str, Any] = {"device": device, "stream": stream, "correlation": correlation}
         arguments |= blocks(_sizes(info.get("grid_size")), _sizes(info.get("workgroup_size")))
         arguments["shared memory"] = integer(info.get("group_segment_size"))
         return event("kernel", name, device, stream, *times, arguments)

@@ -25,13 +25,9 @@ PIECE: Final = 1 << 18
 
 INT64: Final = 1 << 63
 
-_OPERATOR_ENDS: Final = re.compile(
-    r"(?P<name>.+?)(?:, seq = (?P<seq>\d{1,18}))?(?:, op_id = (?P<op>\d{1,18}))?(?:, sizes = (?P<sizes>\[.*?\]))?"
-    r"(?:, input_op_ids = \[.*\])?",
-    re.S,
-)
-"""How `torch.autograd.profiler.emit_nvtx` names an operator's range: `getNvtxStr` in torch/csrc/profiler/util.cpp."""
-
+_ANNOUNCED: Final = ("input_op_ids", "sizes", "op_id", "seq")
+"""What follows the name of an operator, from the end, in a range of `torch.autograd.profiler.emit_nvtx`: `getNvtxStr` in
+torch/csrc/profiler/util.cpp."""
 
 _OPERATOR: Final = re.compile(r"[^ ]*::|(\w+Backward\d+|detach_?|triton_\w+|record_param_comms)$")
 """Names of operators, kernels that Inductor made, and nodes of the backward pass."""
@@ -103,17 +99,21 @@ def label(text: str, pid: object, tid: object, start: int | None, end: int | Non
 
     `emit_nvtx` announces labels as it does operators. Those have no sequence number, no shapes and another name.
     """
-    found = _OPERATOR_ENDS.fullmatch(text) if ", op_id = " in text or ", seq = " in text else None
-    if found is None or not (found["seq"] or found["op"]):
+    name, said = text, {}
+    for key in _ANNOUNCED:
+        before, there, value = name.rpartition(f", {key} = ")
+        if there:
+            name, said[key] = before, value
+    numbers = {key: int(said[key]) for key in ("op_id", "seq") if re.fullmatch(r"[0-9]{1,18}", said.get(key, ""))}
+    if not numbers:
         return event("cpu_op" if text.startswith("aten::") else "user_annotation", text, pid, tid, start, end)
-    is_operator = found["seq"] or found["sizes"] or _OPERATOR.match(found["name"])
-    category = "cpu_op" if is_operator else "user_annotation"
     arguments = {
-        "External id": int(found["op"]) if found["op"] else None,
-        "Sequence number": int(found["seq"]) if found["seq"] else None,
-        "Input Dims": _list(found["sizes"]),
+        "External id": numbers.get("op_id"),
+        "Sequence number": numbers.get("seq"),
+        "Input Dims": _list(said.get("sizes")),
     }
-    return event(category, found["name"], pid, tid, start, end, arguments)
+    is_operator = "seq" in numbers or "sizes" in said or _OPERATOR.match(name)
+    return event("cpu_op" if is_operator else "user_annotation", name, pid, tid, start, end, arguments)
 
 
 def metadata(what: str, pid: object, tid: object, name: str) -> str:
