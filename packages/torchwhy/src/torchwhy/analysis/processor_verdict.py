@@ -87,8 +87,9 @@ def unrecorded(trace: Trace, parts: Breakdown) -> str:
     recorded, window = parts.share(*_WITHOUT_OPERATORS), trace.derived(steady_window)
     if ((ts < window.end) & (end > window.start)).any() or recorded >= STALL:
         return ""
-    if trace.info.recorder:
-        return trace.derived(what_was_recorded).without_operators
+    lacks = trace.derived(what_was_recorded).without_operators if trace.info.recorder else ""
+    if lacks:
+        return lacks
     return (
         f"no operator was recorded in {span_of(parts)}: those of threads that the program starts are recorded with "
         "profile_all_threads only, so the program may compute all the time or not at all"

@@ -97,10 +97,10 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
     if hidden >= (_HIDDEN if kind == VerdictKind.COMPUTE else max(stalls.values())) or hidden > computing + sum(
         stalls.values()
     ):
-        missing_calls = trace.derived(recorded).without_operators if trace.info.recorder else "the host wasn't recorded"
+        lacks = (trace.info.recorder and trace.derived(recorded).without_operators) or "the host wasn't recorded"
         return _unknown(
             trace,
-            f"{missing_calls}: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and the "
+            f"{lacks}: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and the "
             f"file does not show why; it computes for {percent(computing)}",
         )
     late = parts.share(PartName.ENDED, PartName.QUEUED)

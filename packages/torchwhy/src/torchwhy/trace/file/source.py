@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from torchwhy.errors import ArgumentTypeError, TraceError
+from torchwhy.trace.file.recorders import ROCPROFILER_KEY
 
 try:
     from isal import isal_zlib  # has wheels for most processors; unpacks three times as fast
@@ -64,12 +65,10 @@ LOOKS: Final = (
 
 
 NSIGHT_REPORTS: Final = (".nsys-rep", ".qdrep")
+"""Names of reports that must be exported first."""
 
 JSON: Final = (b"{", b"[")
 """How traces of PyTorch's profiler begin."""
-
-ROCPROFILER: Final = b'"rocprofiler-sdk-tool"'
-"""The first key of rocprofv3's JSON."""
 
 LINE_BREAK: Final = re.compile(rb"\s*\n\s*")
 
@@ -138,12 +137,9 @@ class Chunks:
         head = next(chunks, b"")
         if not head:
             raise TraceError(f"{self.name} is empty")
-        if (
-            head[:1] in JSON and ROCPROFILER not in head[:64]
-        ):  # as almost always; the readers of other files take a while to import
-            foreign = None
-        else:
-            from torchwhy.trace.file.recorders.catalogue import translated
+        foreign = None
+        if head[:1] not in JSON or ROCPROFILER_KEY in head[:64]:
+            from torchwhy.trace.file.recorders.catalogue import translated  # takes a while; few files need it
 
             foreign = translated(self.name, head, self._stored(head), chain((head,), chunks))
         if foreign is not None:

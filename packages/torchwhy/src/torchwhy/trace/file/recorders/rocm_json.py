@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from torchwhy.errors import TraceError
+from torchwhy.trace.file.recorders import ROCPROFILER_KEY
 from torchwhy.trace.file.recorders.recorder import Numbering
 from torchwhy.trace.file.recorders.rocm import ROCPROFILER, Streams, blocks, copied_way
 from torchwhy.trace.file.recorders.trace_text import (
@@ -24,8 +25,6 @@ from torchwhy.trace.file.recorders.trace_text import (
 
 __all__ = ["looks_like_rocprofiler", "translated_json"]
 
-KEY: Final = b'"rocprofiler-sdk-tool"'
-
 LARGEST: Final = 2 << 30
 """Bytes of text; it is read as a whole, which takes several times the memory."""
 
@@ -35,7 +34,7 @@ _GPU: Final = 2
 
 def looks_like_rocprofiler(head: bytes) -> bool:
     """Whether a file begins as rocprofv3's JSON does."""
-    return head.lstrip()[:1] == b"{" and KEY in head[:64]
+    return head.lstrip()[:1] == b"{" and ROCPROFILER_KEY in head[:64]
 
 
 def translated_json(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -55,7 +54,7 @@ def translated_json(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         if size > LARGEST:
             raise TraceError(f"{name} cannot be read: it has more than {LARGEST:,} bytes; record with the format rocpd")
     try:
-        found = json.loads(b"".join(parts))["rocprofiler-sdk-tool"]
+        found = json.loads(b"".join(parts))[json.loads(ROCPROFILER_KEY)]
     except (RecursionError, ValueError, KeyError) as error:
         raise TraceError(f"{name} cannot be read: the JSON of rocprofv3 is cut or damaged ({error})") from None
     processes = [_Process(each) for each in _list(found)]

@@ -26,7 +26,7 @@ PIECE: Final = 1 << 18
 INT64: Final = 1 << 63
 
 _ANNOUNCED: Final = ("input_op_ids", "sizes", "op_id", "seq")
-"""What follows the name of an operator, from the end, in a range of `torch.autograd.profiler.emit_nvtx`: `getNvtxStr` in
+"""What follows an operator's name, from the end, in a range of `torch.autograd.profiler.emit_nvtx`: `getNvtxStr` in
 torch/csrc/profiler/util.cpp."""
 
 _OPERATOR: Final = re.compile(r"[^ ]*::|(\w+Backward\d+|detach_?|triton_\w+|record_param_comms)$")
