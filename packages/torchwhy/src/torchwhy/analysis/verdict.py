@@ -31,6 +31,7 @@ _WAITS: Final = {
     VerdictKind.COMPILE: "waits while code is compiled",
     VerdictKind.OVERHEAD: "waits for the program",
 }
+
 _HIDDEN: Final = 0.4
 """A device that has no work for this share of the time, for reasons nobody recorded, is hardly the limit."""
 

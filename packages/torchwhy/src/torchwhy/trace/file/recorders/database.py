@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from torchwhy.errors import TraceError
@@ -108,11 +108,9 @@ def opened(name: str, path: Path | None, chunks: Iterator[bytes]) -> Iterator[Da
     """
     with ExitStack() as kept:
         if path is None:
-            file = kept.enter_context(NamedTemporaryFile(prefix="torchwhy-", suffix=".sqlite"))
-            for chunk in chunks:
-                file.write(chunk)
-            file.flush()
-            path = Path(file.name)
+            path = Path(kept.enter_context(TemporaryDirectory(prefix="torchwhy-"))) / "trace.sqlite"
+            with path.open("wb") as file:
+                file.writelines(chunks)
         try:
             connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         except sqlite3.Error as error:
