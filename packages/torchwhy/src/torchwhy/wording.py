@@ -21,6 +21,7 @@ __all__ = [
     "ranges",
     "safe",
     "seconds",
+    "sentence",
     "shared_path",
     "shortened",
     "size_text",
@@ -154,6 +155,15 @@ def enumeration(words: Sequence[str]) -> str:
     """
     *first, last = words or [""]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def sentence(clause: str) -> str:
+    """Return a clause as a sentence.
+
+    >>> sentence("no operator of PyTorch was recorded")
+    'No operator of PyTorch was recorded.'
+    """
+    return f"{clause[:1].upper()}{clause[1:]}."
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -13,7 +13,7 @@ from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.steady_state import settled, steady_window
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration, percent
+from torchwhy.wording import counted, duration, percent, sentence
 
 __all__ = ["FEW_KERNELS", "caveats", "long_step", "slowed_by_stacks"]
 
@@ -61,7 +61,7 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
     if kind == VerdictKind.COMMUNICATION and (trace.info.world_size or 0) > 1:
         found.append("One rank's communication includes waiting for the others: compare the traces of all ranks.")
     missing = trace.derived(recorded).without_operators
-    found += [f"{missing[0].upper()}{missing[1:]}."] if missing else []
+    found += [sentence(missing)] if missing else []
     if "clock-skew" in slugs:
         found.append("Clocks of host and device disagree in this file.")
     if "dropped-kernels" in slugs:

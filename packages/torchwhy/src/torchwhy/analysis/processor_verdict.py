@@ -12,6 +12,7 @@ from torchwhy.analysis.limits import LIMITS, MOST, STALL, amount_of, no_single_l
 from torchwhy.analysis.names import PartName, VerdictKind
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.host_activity import batch_waits, compiling
+from torchwhy.trace.derived.recorded import recorded as what_was_recorded
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.kinds import Kind
@@ -86,6 +87,9 @@ def unrecorded(trace: Trace, parts: Breakdown) -> str:
     recorded, window = parts.share(*_WITHOUT_OPERATORS), trace.derived(steady_window)
     if ((ts < window.end) & (end > window.start)).any() or recorded >= STALL:
         return ""
+    lacks = trace.derived(what_was_recorded).without_operators if trace.info.recorder else ""
+    if lacks:
+        return lacks
     return (
         f"no operator was recorded in {span_of(parts)}: those of threads that the program starts are recorded with "
         "profile_all_threads only, so the program may compute all the time or not at all"

@@ -42,6 +42,7 @@ class TraceFile(msgspec.Struct, frozen=True):
         name: what to call it.
         bytes: of the decompressed file.
         start_us: the first event, in the file's own time.
+        recorder: what recorded the program where it wasn't PyTorch's profiler; "" otherwise.
         recorded: flags of the recording, such as "with_stack".
         repairs: what had to be repaired or left out.
     """
@@ -56,6 +57,7 @@ class TraceFile(msgspec.Struct, frozen=True):
     backend: str | None
     rank: int | None
     world_size: int | None
+    recorder: str
     recorded: tuple[str, ...]
     repairs: tuple[Repair, ...]
 
@@ -140,6 +142,7 @@ def trace_of(trace: Trace, name: str = "") -> TraceFile:
         info.backend,
         info.rank,
         info.world_size,
+        info.recorder,
         tuple(sorted(info.flags)),
         repairs(trace),
     )

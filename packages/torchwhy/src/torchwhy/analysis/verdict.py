@@ -31,6 +31,7 @@ _WAITS: Final = {
     VerdictKind.COMPILE: "waits while code is compiled",
     VerdictKind.OVERHEAD: "waits for the program",
 }
+
 _HIDDEN: Final = 0.4
 """A device that has no work for this share of the time, for reasons nobody recorded, is hardly the limit."""
 
@@ -97,9 +98,10 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
     if hidden >= (_HIDDEN if kind == VerdictKind.COMPUTE else max(stalls.values())) or hidden > computing + sum(
         stalls.values()
     ):
+        lacks = (trace.info.recorder and trace.derived(recorded).without_operators) or "the host wasn't recorded"
         return _unknown(
             trace,
-            f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and the "
+            f"{lacks}: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and the "
             f"file does not show why; it computes for {percent(computing)}",
         )
     late = parts.share(PartName.ENDED, PartName.QUEUED)

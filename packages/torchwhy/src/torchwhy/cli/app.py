@@ -37,7 +37,9 @@ Tokens = Annotated[
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show details that are omitted by default.")]
 Steps = Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")]
-OneTrace = Annotated[str, typer.Argument(metavar="TRACE", help="A trace, .json or .json.gz, or the folder of a run.")]
+OneTrace = Annotated[
+    str, typer.Argument(metavar="TRACE", help="A trace (.json, .json.gz, or of another recorder), or a run's folder.")
+]
 Opens = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 _WRITTEN = typer.Option("--output", "-o", metavar="FILE", help="The file to write; compressed if it ends in .gz.")
 WrittenFile = Annotated[Path, _WRITTEN]

@@ -11,6 +11,7 @@ from torchwhy.cli.console import answer, complain, patience, say
 from torchwhy.cli.traces import trace_in
 from torchwhy.errors import ArgumentError, TorchWhyError
 from torchwhy.loading.read import read_trace
+from torchwhy.trace.file.recorders.database import MAGIC
 from torchwhy.trace.file.source import Chunks
 from torchwhy.trace.model.trace import Trace
 from torchwhy.view.perfetto import PERFETTO, carried_viewer, stretch_around, time_ns
@@ -34,6 +35,10 @@ def run(trace: str, at: str | None, opens: bool, offline: bool) -> int:
         if path is None:
             return complain(f"{trace} has the traces of several ranks: torchwhy merge makes one timeline of them", 2)
         end = _end_of_address(path, at)
+        if _is_database(path):
+            return complain(
+                f"Perfetto's viewer reads no databases: torchwhy export {trace} --to perfetto makes a file", 2
+            )
         with ExitStack() as servers:
             viewer = servers.enter_context(ViewerServer(carried_viewer())) if offline else None
             served = servers.enter_context(TraceServer(Path(path), (viewer.origin if viewer else PERFETTO) + end))
@@ -63,3 +68,8 @@ def _end_of_address(path: str, at: str | None) -> str:
     moment = time_ns(at)
     with patience(f"reading {path}"):
         return stretch_around(read_trace(path, Trace), moment)
+
+
+def _is_database(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC

@@ -238,6 +238,7 @@ def _about(trace: TraceFile, window: WindowTimes, devices: tuple[DeviceTimes, ..
     if trace.rank is not None:
         where.append(f"rank {trace.rank}" + (f" of {trace.world_size}" if trace.world_size else ""))
     where.append(counted(trace.events, "event"))
+    where += [f"recorded by {trace.recorder}"] if trace.recorder else []
     recorded = [_RECORDED.get(flag, flag) for flag in trace.recorded]
     where += [f"recorded with {enumeration(recorded)}"] if recorded else []
     return " \u00b7 ".join(where), f"Window: {_window(window)}"

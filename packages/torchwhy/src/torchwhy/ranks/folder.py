@@ -16,6 +16,9 @@ __all__ = ["TraceFolder", "find_traces", "later_windows", "named_rank", "single_
 
 SUFFIXES: Final = (".json", ".json.gz", ".pt.trace", ".pt.trace.gz")
 
+OTHERS: Final = (".sqlite", ".db", ".pftrace", ".perfetto-trace")
+"""How files of other recorders end; looked at where a folder has none of PyTorch's."""
+
 _RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json(?:\.gz)?")
 """What `torchwhy profile` writes, beside tables and facts that are JSON too; people unpack it."""
 
@@ -73,7 +76,7 @@ def find_traces(folder: Path) -> TraceFolder:
     except OSError as error:
         raise TraceError(f"{folder} cannot be listed: {error.strerror or error}") from error
     if not traces:
-        raise TraceError(f"{folder} has no traces in it (no file ends in .json or .json.gz)")
+        raise TraceError(f"{folder} has no traces in it (no file ends in .json, .json.gz or {', '.join(OTHERS)})")
     _refuse_runs(folder, traces)
     return TraceFolder(folder, tuple(traces), tuple(others))
 
@@ -144,6 +147,7 @@ def _split(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
             break
     else:
         traces = [path for path in files if _looks_so(path)]
+        traces = traces or [path for path in files if path.name.lower().removesuffix(".gz").endswith(OTHERS)]
     return traces, [path for path in files if path not in traces]
 
 

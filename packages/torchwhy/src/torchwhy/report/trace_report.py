@@ -149,12 +149,9 @@ class TraceReport(msgspec.Struct, frozen=True):
         ran: the rules that looked.
         modules, critical_path, call_tree: None unless they were asked for.
         compiler: what the compiler's log says; None without one.
-<<<<<<< HEAD
         phases: the rounds of an inference server; () for other programs.
         counters, activity, energy: what the counters of the devices say; () where they were not recorded.
-=======
         run: where the time of the whole run went; None where that isn't known.
->>>>>>> blind
     """
 
     schema: int
@@ -178,14 +175,11 @@ class TraceReport(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
     call_tree: tuple[TreeCall, ...] | None = None
     compiler: CompilerLog | None = None
-<<<<<<< HEAD
     phases: tuple[PhaseTimes, ...] = ()
     counters: tuple[CounterTimes, ...] = ()
     activity: tuple[MeasuredActivity, ...] = ()
     energy: tuple[EnergyUse, ...] = ()
-=======
     run: RunTimes | None = None
->>>>>>> blind
 
 
 def describe(
@@ -227,14 +221,11 @@ def describe(
         critical_parts(trace) if thorough else None,
         call_tree(trace) if thorough else None,
         compiler_log(trace),
-<<<<<<< HEAD
         phase_times(trace),
         counter_times(trace),
         activity(trace),
         energy(trace, price_per_kwh),
-=======
         run_times(trace),
->>>>>>> blind
     )
 
 

@@ -19,7 +19,7 @@ from torchwhy.trace.meaning.frames import BACKWARD_CALL
 from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.meaning.runtime import ANY_CALL, LAUNCH_OR_ENQUEUE
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration, duration_ns, percent
+from torchwhy.wording import counted, duration, duration_ns, percent, sentence
 
 __all__ = [
     "cpu_only",
@@ -187,9 +187,13 @@ def operators_missing(trace: Trace) -> Iterator[Finding]:
             confidence="high",
             window=window,
             evidence=(),
-            cause="The processor's activity was not recorded, or the operators were taken out of the file; or the "
+            cause=sentence(found.without_operators)
+            if trace.info.recorder
+            else "The processor's activity was not recorded, or the operators were taken out of the file; or the "
             "recorded threads didn't call any.",
-            fix="Record with activities=[ProfilerActivity.CPU, ...]; threads that the program starts need "
+            fix=sentence(trace.info.recording_operators)
+            if trace.info.recording_operators
+            else "Record with activities=[ProfilerActivity.CPU, ...]; threads that the program starts need "
             "experimental_config=_ExperimentalConfig(profile_all_threads=True).",
             linked=True,
         )
@@ -224,7 +228,9 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
         window=trace.window,
         evidence=evidence(trace, lost, limit=3),
         cause="The profiler's buffers for device work were dropped, or recording began or ended among the launches.",
-        fix="Use schedule(wait=1, warmup=1, active=3): a warm-up and a short window; a newer PyTorch loses fewer.",
+        fix="Record once more, a stretch of whole steps with nothing cut out."
+        if trace.info.recorder
+        else "Use schedule(wait=1, warmup=1, active=3): a warm-up and a short window; a newer PyTorch loses fewer.",
         linked=True,
     )
 

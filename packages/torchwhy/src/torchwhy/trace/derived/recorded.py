@@ -15,7 +15,7 @@ from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, ON_DEVICE_ONLY
 from torchwhy.trace.meaning.runtime import LAUNCH_OR_ENQUEUE, WAIT_FOR_DEVICE
 from torchwhy.trace.model.intervals import Intervals
-from torchwhy.wording import counted, duration_ns
+from torchwhy.wording import counted, duration_ns, enumeration
 
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
@@ -24,6 +24,14 @@ __all__ = ["Recorded", "recorded"]
 
 LONG_WAIT_NS: Final = 1_000_000
 """Waits for a device that take so long together show that it had work."""
+
+PARTS: Final = (
+    ("kernels", (Kind.KERNEL,)),
+    ("copies", (Kind.MEMCPY, Kind.MEMSET)),
+    ("runtime calls", (Kind.RUNTIME,)),
+    ("labels", (Kind.ANNOTATION,)),
+)
+"""What files of other recorders hold, in words."""
 
 ON_A_DEVICE: Final = 1
 """`Device Type` of memory on a CUDA device; 0 is the processor's. Other devices have higher numbers."""
@@ -75,12 +83,21 @@ def recorded(trace: Trace) -> Recorded:
         reason = "only a sample of the calls was recorded"
         missing |= {"idle": reason, "operators": reason}
     if not operators:
-        missing["operators"] = "no operator of PyTorch was recorded"
+        missing["operators"] = _without_operators(trace)
     elif len(backward):
         missing["operators"] = f"the backward pass ({duration_ns(backward.total)}) was recorded without its operators"
     listed = "deviceProperties" in trace.info.top and not trace.info.devices
     processor_only = operators and listed and not (worked or trace.has_gpu)
     return Recorded(operators, trace.has_gpu, worked, signs, processor_only, backward, sampled, missing)
+
+
+def _without_operators(trace: Trace) -> str:
+    """Why no operator is in a trace: other recorders know none, unless the program announces them."""
+    if not trace.info.recorder:
+        return "no operator of PyTorch was recorded"
+    there = [what for what, kinds in PARTS if len(trace.events.rows(*kinds))]
+    holds = enumeration(there) if there else "no calls and no work"
+    return f"this file of {trace.info.recorder} holds {holds}, but no operators of PyTorch"
 
 
 def _only_replays(trace: Trace) -> bool:

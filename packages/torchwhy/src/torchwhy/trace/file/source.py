@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from torchwhy.errors import ArgumentTypeError, TraceError
+from torchwhy.trace.file.recorders import ROCPROFILER_KEY
 
 try:
     from isal import isal_zlib  # has wheels for most processors; unpacks three times as fast
@@ -46,7 +47,8 @@ LOOKS: Final = (
     (b"BZh", "bzip2 data: unpack it first"),
     (b"\xfd7zXZ", "xz data: unpack it first"),
     (b"7z\xbc\xaf", "a 7z archive: unpack it first"),
-    (b"SQLite format 3", "an SQLite database (of Nsight Systems?)"),
+    (b'"Kind","Agent', "a table of rocprofv3: record with --output-format rocpd, json or pftrace"),
+    (b'"Domain","Function', "a table of rocprofv3: record with --output-format rocpd, json or pftrace"),
     (b"\x7fELF", "a program"),
     (b"\x93NUMPY", "a NumPy array"),
     (b"\x80\x02", PICKLE),
@@ -61,6 +63,12 @@ LOOKS: Final = (
 )
 """How files begin that are given by mistake; compared without regard to case."""
 
+
+NSIGHT_REPORTS: Final = (".nsys-rep", ".qdrep")
+"""Names of reports that must be exported first."""
+
+JSON: Final = (b"{", b"[")
+"""How traces of PyTorch's profiler begin."""
 
 LINE_BREAK: Final = re.compile(rb"\s*\n\s*")
 
@@ -84,14 +92,16 @@ class Chunks:
 
     Args:
         source: a path, "-" for standard input, or an open binary file, which stays open. Gzip is recognised by its
-            first bytes, UTF-16 by its byte order mark (and comes out as UTF-8).
+            first bytes, UTF-16 by its byte order mark (and comes out as UTF-8). The files of other recorders come out
+            as the text of a trace (`recorders`).
 
     Attributes:
         name: how messages call the source.
         truncated_gzip: set when the compressed data ended early or was damaged; what could be unpacked has come out.
 
     Raises:
-        TraceError: the file is missing, a folder, not permitted, empty, or does not begin like JSON.
+        TraceError: the file is missing, a folder, not permitted, empty, or begins neither like JSON nor like the file
+            of another recorder.
         ArgumentTypeError: `source` has another type, or is an open text file.
     """
 
@@ -127,8 +137,24 @@ class Chunks:
         head = next(chunks, b"")
         if not head:
             raise TraceError(f"{self.name} is empty")
+        foreign = None
+        if head[:1] not in JSON or ROCPROFILER_KEY in head[:64]:
+            from torchwhy.trace.file.recorders.catalogue import translated  # takes a while; few files need it
+
+            foreign = translated(self.name, head, self._stored(head), chain((head,), chunks))
+        if foreign is not None:
+            yield from foreign
+            return
         check_looks_like_json(self.name, head)
         yield from _as_list(head, chunks) if _has_event_lines(head) else chain((head,), chunks)
+
+    def _stored(self, head: bytes) -> Path | None:
+        """The file that holds the bytes as they come out; None where they are unpacked, or come from a pipe."""
+        path = Path(self.name)
+        if not self._owned or not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return path if file.read(16) == head[:16] else None
 
     def _read(self, size: int) -> bytes:
         try:
@@ -319,8 +345,8 @@ def check_looks_like_json(name: str, head: bytes) -> None:
     text = head.removeprefix(codecs.BOM_UTF8).lstrip(bytes(range(33)))
     if text[:1] in (b"{", b"["):
         return
-    if head[:1] == b"\n" and min(head[1:16], default=32) < 9:  # a message, its length: no text has such characters
-        raise TraceError(f"{name} is not a trace: it looks like a protobuf trace (.pftrace); export it as JSON")
+    if name.endswith(NSIGHT_REPORTS):
+        raise TraceError(f"{name} is a report of Nsight Systems: nsys export --type sqlite makes a file that is read")
     if not text:
         return  # more may follow
     lower = head[:64].lower()

@@ -32,6 +32,8 @@ class Info:
         rank, world_size, backend: from `distributedInfo`; None where it isn't recorded.
         flags: what was asked of the profiler, such as "with_stack".
         vendor: "nvidia", "amd" or "" where the file doesn't tell.
+        recorder: what recorded the program, where it wasn't PyTorch's profiler, such as "Nsight Systems".
+        recording_operators: how that recorder records the operators of PyTorch.
         base_ns: what to add to the times to get nanoseconds since 1970; 0 where times are absolute already.
         top: all top-level values, decoded.
     """
@@ -42,6 +44,8 @@ class Info:
     backend: str | None = None
     flags: frozenset[str] = frozenset()
     vendor: str = ""
+    recorder: str = ""
+    recording_operators: str = ""
     base_ns: int = 0
     top: dict[str, Any] = field(default_factory=dict)
 
@@ -74,6 +78,8 @@ def read_info(top: dict[str, str]) -> Info:
     job = values.get("distributedInfo")
     job = job if isinstance(job, dict) else {}
     backend = job.get("backend")
+    recorder = values.get("recorder")
+    recorder = recorder if isinstance(recorder, dict) else {}
     return Info(
         devices,
         _integer(job.get("rank")),
@@ -81,6 +87,8 @@ def read_info(top: dict[str, str]) -> Info:
         str(backend) if backend else None,
         frozenset(flag for flag in _FLAGS if _integer(values.get(flag))),
         _vendor(values, devices),
+        str(recorder.get("name", "")),
+        str(recorder.get("operators", "")),
         _integer(values.get("baseTimeNanoseconds")) or 0,
         values,
     )
