@@ -70,7 +70,7 @@ def _has_torch() -> bool:
 
 
 # As `torch.compiler.assume_constant_result` does. A compiler that followed this function would look at each module of
-# `sys.modules`, and fail where it loads one of its own meanwhile.
+# `sys.modules`, and fail if it loads another part of the compiler meanwhile.
 _has_torch._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
