@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t tiles_together = 8;     // of one channel, by one thread in a row
 constexpr int64_t values_alone = 1 << 15;  // samples in frames that one thread transforms faster than two
 
+constexpr int64_t channels_alone = 4;     // for each thread: then each channel is one thread's
+
 // Whether so many weights, most of which are 0, are all 0.0: their bits are joined in vectors.
 constexpr int64_t weights_together = 16;
 bool all_zero(const double* weights) {
@@ -81,17 +83,24 @@ void run_gradient(const MelGradientJob& job, int threads) {
         return std::max<int64_t>(0, std::min(start, of.samples) - reach);
     };
     Workspaces workspaces(threads, (mel_gradient_room(of, kernels.lanes) + 1) / 2);
+    const auto add = [&](int64_t channel, int64_t run) {
+        const Workspaces::Lease space(workspaces);
+        float* const samples = job.grad_x + channel * of.samples;
+        if (run % 2 == 0) std::fill(samples + zeroed_from(run), samples + zeroed_from(run + 2), 0.0f);
+        const int64_t first = run * together, end = std::min(tiles, first + together);
+        for (int64_t t = first; t < end; ++t)
+            kernels.gradient_tile(job, channel, t * kernels.lanes, reinterpret_cast<float*>(space.data()));
+    };
+    if (of.channels >= channels_alone * threads) {  // a channel's samples are still in the cache for its second runs
+        parallel_for_or_throw(of.channels, threads, [&](int64_t channel) {
+            for (int64_t run = 0; run < runs; run += 2) add(channel, run);
+            for (int64_t run = 1; run < runs; run += 2) add(channel, run);
+        });
+        return;
+    }
     for (int64_t odd = 0; odd < 2; ++odd) {
         const int64_t some = (runs + 1 - odd) / 2;
-        parallel_for_or_throw(of.channels * some, threads, [&](int64_t i) {
-            const Workspaces::Lease space(workspaces);
-            const int64_t run = 2 * (i % some) + odd;
-            float* const samples = job.grad_x + i / some * of.samples;
-            if (odd == 0) std::fill(samples + zeroed_from(run), samples + zeroed_from(run + 2), 0.0f);
-            const int64_t first = run * together, end = std::min(tiles, first + together);
-            for (int64_t t = first; t < end; ++t)
-                kernels.gradient_tile(job, i / some, t * kernels.lanes, reinterpret_cast<float*>(space.data()));
-        });
+        parallel_for_or_throw(of.channels * some, threads, [&](int64_t i) { add(i / some, 2 * (i % some) + odd); });
     }
 }
 

@@ -9,8 +9,6 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-constexpr int halves = VF / VD;
-
 #if defined(TORCHFX_VECTORS)
 typedef int32_t vi __attribute__((vector_size(4 * VF)));
 TORCHFX_INLINE vf from_whole(vi v) { return __builtin_convertvector(v, vf); }
@@ -87,38 +85,68 @@ struct Dft<5> {
     }
 };
 
-template <int radix>
-void run_pass(const TransformPass& pass, const float* TORCHFX_RESTRICT from, float* TORCHFX_RESTRICT to) {
-    const int64_t blocks = pass.size / radix, row = 2 * VF, stride = pass.stride;
-    for (int64_t p = 0; p < blocks; ++p) {
+template <>
+struct Dft<8> {
+    static TORCHFX_INLINE_MEMBER void run(Complex (&a)[8]) {
+        const vf root = set1(0.70710678118654752f);
+        Complex even[4] = {a[0], a[2], a[4], a[6]}, odd[4] = {a[1], a[3], a[5], a[7]};
+        Dft<4>::run(even);
+        Dft<4>::run(odd);
+        odd[1] = {(odd[1].re + odd[1].im) * root, (odd[1].im - odd[1].re) * root};
+        odd[2] = times_minus_i(odd[2]);
+        odd[3] = {(odd[3].im - odd[3].re) * root, (odd[3].re + odd[3].im) * -root};
+        TORCHFX_UNROLL
+        for (int k = 0; k < 4; ++k) {
+            a[k] = even[k] + odd[k];
+            a[k + 4] = even[k] - odd[k];
+        }
+    }
+};
+
+// A pass in place, over `blocks` blocks one behind the other. Roots multiply what goes into its short transforms or what
+// comes out of them.
+template <int radix, bool into>
+void run_pass(const TransformPass& pass, float* values, int64_t blocks) {
+    constexpr int64_t row = 2 * VF;
+    const int64_t apart = pass.size / radix;
+    for (int64_t p = 0; p < apart; ++p) {
         const float* const roots = pass.roots + 2 * p * radix;
-        for (int64_t q = 0; q < stride; ++q) {
+        for (int64_t block = 0; block < blocks; ++block) {
+            float* const at = values + row * (block * pass.size + p);
             Complex a[radix];
             TORCHFX_UNROLL
-            for (int k = 0; k < radix; ++k) a[k] = load_complex(from + row * (q + stride * (p + blocks * k)));
+            for (int k = 0; k < radix; ++k) {
+                a[k] = load_complex(at + row * apart * k);
+                if (into && k > 0 && p > 0) a[k] = times(a[k], roots[2 * k], roots[2 * k + 1]);
+            }
             Dft<radix>::run(a);
-            float* const at = to + row * (q + stride * radix * p);
-            store_complex(at, a[0]);
             TORCHFX_UNROLL
-            for (int j = 1; j < radix; ++j)
-                store_complex(at + row * stride * j, p == 0 ? a[j] : times(a[j], roots[2 * j], roots[2 * j + 1]));
+            for (int k = 0; k < radix; ++k) {
+                if (!into && k > 0 && p > 0) a[k] = times(a[k], roots[2 * k], roots[2 * k + 1]);
+                store_complex(at + row * apart * k, a[k]);
+            }
         }
     }
 }
 
-// Returns where the result lies: in `a`, where the values are, or in `b`.
-float* transform(const RealTransformView& plan, float* a, float* b) {
-    for (int64_t i = 0; i < plan.count; ++i) {
-        const TransformPass& pass = plan.passes[i];
-        if (pass.radix == 5) run_pass<5>(pass, a, b);
-        else if (pass.radix == 4) run_pass<4>(pass, a, b);
-        else if (pass.radix == 3) run_pass<3>(pass, a, b);
-        else run_pass<2>(pass, a, b);
-        float* const result = b;
-        b = a;
-        a = result;
-    }
-    return a;
+template <bool into>
+void run_pass(const TransformPass& pass, float* values, int64_t blocks) {
+    if (pass.radix == 8) run_pass<8, into>(pass, values, blocks);
+    else if (pass.radix == 5) run_pass<5, into>(pass, values, blocks);
+    else if (pass.radix == 4) run_pass<4, into>(pass, values, blocks);
+    else if (pass.radix == 3) run_pass<3, into>(pass, values, blocks);
+    else run_pass<2, into>(pass, values, blocks);
+}
+
+// Value k of the result lies at plan.order[k].
+void transform(const RealTransformView& plan, float* values) {
+    for (int64_t i = 0; i < plan.count; ++i) run_pass<false>(plan.passes[i], values, plan.half / plan.passes[i].size);
+}
+
+// Of values that lie at plan.order[k]; the result is in order.
+void transform_ordered(const RealTransformView& plan, float* values) {
+    for (int64_t i = plan.count - 1; i >= 0; --i)
+        run_pass<true>(plan.passes[i], values, plan.half / plan.passes[i].size);
 }
 
 // Where the frames of a tile lie: in the signal, or, if they reach beyond its ends, in the room.
@@ -145,25 +173,27 @@ struct Frames {
     }
 };
 
+// Whether frames are only multiplied by the window.
+TORCHFX_INLINE bool is_plain(const MelJob& job) { return !job.centred && job.preemphasis == 0; }
+
 // The frames' samples times the window, sample n of all lanes at to[n * VF].
 void gather(const MelJob& job, const Frames& frames, float* to) {
-    const bool plain = !job.centred && job.preemphasis == 0;
-    for (int64_t n = 0; n < job.length; n += VD) {
-        const int64_t some = job.length - n < VD ? job.length - n : VD;
-        for (int half = 0; half < halves; ++half) {
-            const float* rows[VD];
-            float ends[VD][VD];
-            for (int i = 0; i < VD; ++i) {
-                rows[i] = frames.at[half * VD + i] + n;
-                if (some == VD) continue;
-                for (int j = 0; j < VD; ++j) ends[i][j] = j < some ? rows[i][j] : 0.0f;
+    const bool plain = is_plain(job);
+    for (int64_t n = 0; n < job.length; n += 4) {
+        const int64_t some = job.length - n < 4 ? job.length - n : 4;
+        vf r[4];
+        if (some == 4) {
+            load_four(frames.at, n, r);
+        } else {
+            float ends[VF][4] = {};
+            const float* rows[VF];
+            for (int i = 0; i < VF; ++i) {
+                memcpy(ends[i], frames.at[i] + n, sizeof(float) * static_cast<size_t>(some));
                 rows[i] = ends[i];
             }
-            vh r[VD];
-            load_transposed(*reinterpret_cast<const float* const(*)[VD]>(&rows), r);
-            float* const at = to + n * VF + half * VD;
-            for (int64_t j = 0; j < some; ++j) store_half(at + j * VF, plain ? r[j] * job.window[n + j] : r[j]);
+            load_four(*reinterpret_cast<const float* const(*)[VF]>(&rows), 0, r);
         }
+        for (int64_t j = 0; j < some; ++j) store(to + (n + j) * VF, plain ? r[j] * set1(job.window[n + j]) : r[j]);
     }
     if (!plain) {
         vf mean = set1(0.0f);
@@ -188,8 +218,8 @@ TORCHFX_INLINE void for_bins(const RealTransformView& plan, const float* values,
     const vf scale = set1(0.5f);
     for (int64_t k = 0; k <= half / 2; ++k) {
         const int64_t other = half - k;
-        const Complex z = load_complex(values + 2 * VF * k);
-        const Complex y = conjugate(load_complex(values + 2 * VF * (k == 0 ? 0 : other)));
+        const Complex z = load_complex(values + 2 * VF * plan.order[k]);
+        const Complex y = conjugate(load_complex(values + 2 * VF * plan.order[k == 0 ? 0 : other]));
         const Complex even = z + y, odd = times(times_minus_i(z - y), plan.split[2 * k], plan.split[2 * k + 1]);
         const Complex up = even + odd, down = conjugate(even - odd);
         body(k, other, Complex{up.re * scale, up.im * scale}, Complex{down.re * scale, down.im * scale});
@@ -233,8 +263,12 @@ TORCHFX_INLINE vf level(const MelJob& job, vf v) {
 }
 
 TORCHFX_INLINE void put(const MelJob& job, float* to, int64_t first, vf v) {
-    if (job.count - first >= VF) store(to, v);
-    else memcpy(to, &v, sizeof(float) * static_cast<size_t>(job.count - first));
+    if (job.count - first < VF) {
+        memcpy(to, &v, sizeof(float) * static_cast<size_t>(job.count - first));
+        return;
+    }
+    store(to, v);
+    __builtin_prefetch(to + VF, 1);  // for the next tile: bands lie too far apart to be foreseen
 }
 
 // Powers or magnitudes of all bins, from what the transform has left.
@@ -259,9 +293,10 @@ TORCHFX_INLINE vf weighted_sum(const float* weights, const float* bins, int64_t 
 }
 
 void tile(const MelJob& job, int64_t channel, int64_t first, float* room) {
-    float *const a = room, *const b = a + VF * job.size, *const power = b + VF * job.size;
-    gather(job, Frames(job, channel, first, power + VF * (job.transform.half + 1)), a);
-    measure(job, transform(job.transform, a, b), power);
+    float *const values = room, *const power = values + VF * job.size;
+    gather(job, Frames(job, channel, first, power + VF * (job.transform.half + 1)), values);
+    transform(job.transform, values);
+    measure(job, values, power);
     float* to = job.y + channel * job.band_count * job.count + first;
     for (int64_t m = 0; m < job.band_count; ++m, to += job.count) {
         if (!job.bands) {
@@ -311,7 +346,7 @@ void bin_gradients(const MelGradientJob& job, int64_t channel, int64_t first, co
 // The conjugate of what the transform, run once more, turns into the conjugates of pairs of samples' gradients. With the
 // spectrum's gradient H on both halves, sample 2 m and i times the next one are the sum over k < half of
 //   (H[k] + H[k + half] + i e^(2 pi i k / size) (H[k] - H[k + half])) e^(2 pi i m k / half),  H[k + half] = H[half - k]*.
-void spread(const MelJob& job, const float* values, const float* power, const float* grads, float* to) {
+void spread(const MelJob& job, float* values, const float* power, const float* grads) {
     const auto weight = [&](int64_t k) TORCHFX_INLINE_LAMBDA {
         const vf grad = load(grads + VF * k), ends = set1(k == 0 || k == job.transform.half ? 2.0f : 1.0f);
         if (!job.magnitude) return grad * ends;
@@ -324,18 +359,21 @@ void spread(const MelJob& job, const float* values, const float* power, const fl
         const Complex sum = h + conjugate(g);
         const Complex turned = times(h - conjugate(g), job.transform.split[2 * k], -job.transform.split[2 * k + 1]);
         const Complex next = {-turned.im, turned.re};  // i times it
-        store_complex(to + 2 * VF * k, conjugate(sum + next));
-        if (k > 0) store_complex(to + 2 * VF * other, sum - next);
+        store_complex(values + 2 * VF * job.transform.order[k], conjugate(sum + next));
+        if (k > 0) store_complex(values + 2 * VF * job.transform.order[other], sum - next);
     });
 }
 
 // The gradients of the frames' samples, from those of what the window has given: sample n of all lanes at values[n * VF].
+// The transform has left conjugates: the sign of every second sample is wrong.
+TORCHFX_INLINE vf windowed(const MelJob& job, const float* values, int64_t n) {
+    return load(values + n * VF) * set1(n % 2 ? -job.window[n] : job.window[n]);
+}
 void unwindow(const MelJob& job, float* values) {
     vf later = set1(0.0f), sum = set1(0.0f);
     const vf less = set1(job.preemphasis);
     for (int64_t n = job.length - 1; n >= 0; --n) {
-        const float sign = n % 2 ? -job.window[n] : job.window[n];  // the transform has left conjugates
-        const vf now = load(values + n * VF) * set1(sign);
+        const vf now = windowed(job, values, n);
         vf grad = fnma(less, later, now);
         if (n == 0) grad = fnma(less, now, grad);
         later = now;
@@ -350,22 +388,18 @@ void unwindow(const MelJob& job, float* values) {
 // Adds the frames' gradients to the signal's, frame by frame.
 void overlap_add(const MelGradientJob& job, int64_t channel, int64_t first, const float* values, float* room) {
     const MelJob& of = job.forward;
-    for (int64_t n = 0; n < of.length; n += VD) {
-        const int64_t some = of.length - n < VD ? of.length - n : VD;
-        for (int half = 0; half < halves; ++half) {
-            vh r[VD];
-            for (int64_t j = 0; j < VD; ++j) r[j] = load_half(values + (n + (j < some ? j : 0)) * VF + half * VD);
-            transpose(r);
-            for (int i = 0; i < VD; ++i) {
-                float* const row = room + (half * VD + i) * of.length + n;
-                if (some == VD) store_half(row, r[i]);
-                else memcpy(row, &r[i], sizeof(float) * static_cast<size_t>(some));
-            }
+    const bool plain = is_plain(of);
+    for (int64_t n = 0; n < of.length; n += 4) {
+        vf r[4];
+        for (int64_t j = 0; j < 4; ++j) {
+            const int64_t at = n + j < of.length ? n + j : of.length - 1;
+            r[j] = plain ? windowed(of, values, at) : load(values + at * VF);
         }
+        store_four(r, room + n, row_room(of));
     }
     float* const to = job.grad_x + channel * of.samples;
     for (int i = 0; i < VF && first + i < of.count; ++i) {
-        const float* const row = room + i * of.length;
+        const float* const row = room + i * row_room(of);
         const int64_t start = (first + i) * of.hop - of.origin;
         if (start >= 0 && start + of.length <= of.samples) {
             float* const TORCHFX_RESTRICT inside = to + start;
@@ -384,17 +418,16 @@ void overlap_add(const MelGradientJob& job, int64_t channel, int64_t first, cons
 
 void gradient_tile(const MelGradientJob& job, int64_t channel, int64_t first, float* room) {
     const MelJob& of = job.forward;
-    float *const a = room, *const b = a + VF * of.size, *const power = b + VF * of.size;
+    float *const values = room, *const power = values + VF * of.size;
     float *const grads = power + VF * (of.transform.half + 1), *const rows = grads + VF * (of.transform.half + 1);
-    gather(of, Frames(of, channel, first, rows), a);
-    const float* const values = transform(of.transform, a, b);
+    gather(of, Frames(of, channel, first, rows), values);
+    transform(of.transform, values);
     measure(of, values, power);
     bin_gradients(job, channel, first, power, grads);
-    float *const other = values == a ? b : a, *const own = values == a ? a : b;
-    spread(of, values, power, grads, other);
-    float* const found = transform(of.transform, other, own);
-    unwindow(of, found);
-    overlap_add(job, channel, first, found, rows);
+    spread(of, values, power, grads);
+    transform_ordered(of.transform, values);
+    if (!is_plain(of)) unwindow(of, values);
+    overlap_add(job, channel, first, values, rows);
 }
 
 }  // namespace

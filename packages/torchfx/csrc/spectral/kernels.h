@@ -8,19 +8,21 @@
 
 namespace torchfx {
 
-// One pass of a transform (Stockham: the result is in order): `size` values are left to transform, `stride` of them side
-// by side; roots [p][j], e^(-2 pi i p j / size), real and imaginary part.
+// One pass of a transform in place: blocks of `size` values become `radix` blocks each; roots [p][j],
+// e^(-2 pi i p j / size), real and imaginary part.
 struct TransformPass {
-    int64_t radix, size, stride;
+    int64_t radix, size;
     const float* roots;
 };
 
-// A transform of 2 `half` real values; `split` has e^(-2 pi i k / (2 half)) for k <= half / 2.
+// A transform of 2 `half` real values; `split` has e^(-2 pi i k / (2 half)) for k <= half / 2, `order` where value k of
+// the complex transform lies after the passes.
 struct RealTransformView {
     int64_t half;
     const TransformPass* passes;
     int64_t count;
     const float* split;
+    const int64_t* order;
 };
 
 // A band is the sum of `count` bins from `first` on, times weights from `at` on.
@@ -60,9 +62,12 @@ struct MelKernels {
     void (*gradient_tile)(const MelGradientJob& job, int64_t channel, int64_t first, float* room);
 };
 
+// Floats of a frame's row in the room: whole groups of four.
+constexpr int64_t row_room(const MelJob& job) { return (job.length + 3) / 4 * 4; }
+
 // Floats that a tile works in.
 inline int64_t mel_room(const MelJob& job, int64_t lanes) {
-    return lanes * (2 * job.size + job.transform.half + 1 + job.length) + 64;
+    return lanes * (job.size + job.transform.half + 1 + row_room(job)) + 64;
 }
 inline int64_t mel_gradient_room(const MelJob& job, int64_t lanes) {
     return mel_room(job, lanes) + lanes * (job.transform.half + 1);

@@ -10,8 +10,13 @@ namespace {
 constexpr double turn = 6.283185307179586476925;
 constexpr std::size_t kept = 32;  // plans at a time
 
-// The largest radix first: the first pass has the most different roots, the last one none.
-constexpr int radices[] = {5, 4, 3, 2};
+// The radix of the next pass: a factor 5 or 3, then 8 as long as no single factor 2 is left over by it.
+int64_t next_radix(int64_t left) {
+    for (const int64_t radix : {5, 3})
+        if (left % radix == 0) return radix;
+    if (left == 2) return 2;
+    return left % 8 == 0 && left != 16 ? 8 : 4;
+}
 
 }  // namespace
 
@@ -23,14 +28,8 @@ bool has_real_transform(int64_t size) {
 }
 
 RealTransform::RealTransform(int64_t size) : half_(size / 2) {
-    int64_t left = half_, stride = 1;
-    while (left > 1) {
-        int radix = 2;
-        for (const int each : radices)
-            if (left % each == 0) {
-                radix = each;
-                break;
-            }
+    for (int64_t left = half_; left > 1;) {
+        const int64_t radix = next_radix(left);
         const int64_t blocks = left / radix;
         std::vector<float> roots(static_cast<std::size_t>(2 * left));
         for (int64_t p = 0; p < blocks; ++p)
@@ -40,9 +39,16 @@ RealTransform::RealTransform(int64_t size) : half_(size / 2) {
                 roots[static_cast<std::size_t>(2 * (p * radix + j) + 1)] = static_cast<float>(std::sin(angle));
             }
         roots_.push_back(std::move(roots));
-        passes_.push_back({radix, left, stride, roots_.back().data()});
+        passes_.push_back({radix, left, roots_.back().data()});
         left = blocks;
-        stride *= radix;
+    }
+    for (int64_t k = 0; k < half_; ++k) {
+        int64_t at = 0, left = k;
+        for (const TransformPass& pass : passes_) {
+            at += left % pass.radix * (pass.size / pass.radix);
+            left /= pass.radix;
+        }
+        order_.push_back(at);
     }
     for (int64_t k = 0; k <= half_ / 2; ++k) {
         const double angle = -turn * static_cast<double>(k) / static_cast<double>(size);

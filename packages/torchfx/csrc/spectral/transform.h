@@ -1,5 +1,5 @@
 // The plan of a real Fourier transform of an even size with the factors 2, 3 and 5: half as many complex values, in
-// passes of radix 5, 4, 3 and 2.
+// passes of radix 8, 5, 4, 3 and 2.
 #ifndef TORCHFX_SPECTRAL_TRANSFORM_H
 #define TORCHFX_SPECTRAL_TRANSFORM_H
 
@@ -15,7 +15,8 @@ class RealTransform {
 public:
     explicit RealTransform(int64_t size);
     RealTransformView view() const {
-        return {half_, passes_.data(), static_cast<int64_t>(passes_.size()), split_.data()};
+        return {half_, passes_.data(), static_cast<int64_t>(passes_.size()), split_.data(),
+                order_.data()};
     }
 
 private:
@@ -23,6 +24,7 @@ private:
     std::vector<TransformPass> passes_;
     std::vector<std::vector<float>> roots_;
     std::vector<float> split_;
+    std::vector<int64_t> order_;
 };
 
 // Whether there is one of this size.

@@ -126,6 +126,75 @@ TORCHFX_INLINE void transpose(const double* const (&from)[VD], double* const (&t
     for (int i = 0; i < VD; ++i) store(to[i], r[i]);
 }
 
+// VF rows of four floats each, and four vectors with a row in each lane. In 128 bits lies a row: `join_rows` puts row 0
+// and every fourth one behind it into one vector, and all that is left happens within 128 bits.
+#if TORCHFX_VD == 1
+TORCHFX_INLINE void load_four(const float* const (&rows)[VF], int64_t at, vf (&r)[4]) {
+    for (int j = 0; j < 4; ++j) r[j] = rows[0][at + j];
+}
+TORCHFX_INLINE void store_four(vf (&r)[4], float* rows, int64_t) {
+    for (int j = 0; j < 4; ++j) rows[j] = r[j];
+}
+#else
+#if TORCHFX_VD == 2
+TORCHFX_INLINE vf join_rows(const float* const* rows, int64_t at) { return load(rows[0] + at); }
+TORCHFX_INLINE void split_rows(vf v, float* rows, int64_t) { store(rows, v); }
+#elif TORCHFX_VD == 4
+TORCHFX_INLINE vf join_rows(const float* const* rows, int64_t at) {
+    return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(rows[0] + at)), _mm_loadu_ps(rows[4] + at), 1);
+}
+TORCHFX_INLINE void split_rows(vf v, float* rows, int64_t stride) {
+    _mm_storeu_ps(rows, _mm256_castps256_ps128((__m256)v));
+    _mm_storeu_ps(rows + 4 * stride, _mm256_extractf128_ps((__m256)v, 1));
+}
+#else
+TORCHFX_INLINE vf join_rows(const float* const* rows, int64_t at) {
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(rows[0] + at));
+    v = _mm512_insertf32x4(v, _mm_loadu_ps(rows[4] + at), 1);
+    v = _mm512_insertf32x4(v, _mm_loadu_ps(rows[8] + at), 2);
+    return (vf)_mm512_insertf32x4(v, _mm_loadu_ps(rows[12] + at), 3);
+}
+TORCHFX_INLINE void split_rows(vf v, float* rows, int64_t stride) {
+    const __m512 w = (__m512)v;
+    _mm_storeu_ps(rows, _mm512_maskz_extractf32x4_ps(0xf, w, 0));
+    _mm_storeu_ps(rows + 4 * stride, _mm512_maskz_extractf32x4_ps(0xf, w, 1));
+    _mm_storeu_ps(rows + 8 * stride, _mm512_maskz_extractf32x4_ps(0xf, w, 2));
+    _mm_storeu_ps(rows + 12 * stride, _mm512_maskz_extractf32x4_ps(0xf, w, 3));
+}
+#endif
+
+// Four by four within every 128 bits.
+TORCHFX_INLINE void transpose_four(vf (&r)[4]) {
+#if TORCHFX_VD == 2
+#define TORCHFX_WITHIN(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#elif TORCHFX_VD == 4
+#define TORCHFX_WITHIN(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4)
+#else
+#define TORCHFX_WITHIN(a, b, i, j, k, l)                                                                       \
+    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, l + 8, i + 12, j + 12, \
+                            k + 12, l + 12)
+#endif
+    const vf a = TORCHFX_WITHIN(r[0], r[1], 0, VF, 1, VF + 1), b = TORCHFX_WITHIN(r[0], r[1], 2, VF + 2, 3, VF + 3);
+    const vf c = TORCHFX_WITHIN(r[2], r[3], 0, VF, 1, VF + 1), d = TORCHFX_WITHIN(r[2], r[3], 2, VF + 2, 3, VF + 3);
+    r[0] = TORCHFX_WITHIN(a, c, 0, 1, VF, VF + 1);
+    r[1] = TORCHFX_WITHIN(a, c, 2, 3, VF + 2, VF + 3);
+    r[2] = TORCHFX_WITHIN(b, d, 0, 1, VF, VF + 1);
+    r[3] = TORCHFX_WITHIN(b, d, 2, 3, VF + 2, VF + 3);
+#undef TORCHFX_WITHIN
+}
+
+// Sample at + j of all rows in r[j], a row in each lane.
+TORCHFX_INLINE void load_four(const float* const (&rows)[VF], int64_t at, vf (&r)[4]) {
+    for (int j = 0; j < 4; ++j) r[j] = join_rows(rows + j, at);
+    transpose_four(r);
+}
+// The other way round: lane i of r[j] to rows[i * stride + j].
+TORCHFX_INLINE void store_four(vf (&r)[4], float* rows, int64_t stride) {
+    transpose_four(r);
+    for (int j = 0; j < 4; ++j) split_rows(r[j], rows + j * stride, stride);
+}
+#endif
+
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx
 

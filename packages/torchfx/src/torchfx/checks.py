@@ -53,12 +53,25 @@ def settled(number: float) -> float:
 
     Designs compute with numbers as Python does, which the compiler cannot follow.
     """
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.compiler.is_dynamo_compiling():
+    if not _has_torch():
+        return number
+    import torch
+
+    if not torch.compiler.is_dynamo_compiling():
         return number
     from torch.fx.experimental.symbolic_shapes import guard_scalar
 
     return guard_scalar(number)
+
+
+def _has_torch() -> bool:
+    """Return whether PyTorch is loaded, which a number alone does not need."""
+    return "torch" in sys.modules
+
+
+# As `torch.compiler.assume_constant_result` does. A compiler that followed this function would look at each module of
+# `sys.modules`, and fail if it loads another part of the compiler meanwhile.
+_has_torch._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:

@@ -62,6 +62,14 @@ def test_noise_whose_dimensions_do_not_broadcast_is_refused_by_name(waveform, no
         assert F.add_noise(*arguments, counted).shape == (*expected, 9)
 
 
+@pytest.mark.parametrize("make", [lambda: F.melscale_fbanks(201, 0.0, 8000.0, 128, 16_000), T.MelScale])
+def test_each_call_warns_of_bands_without_a_bin(make):
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="of 128 ha(s|ve) no bin among 201") as caught:
+            make()
+        assert len(caught) == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

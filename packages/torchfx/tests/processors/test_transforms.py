@@ -129,8 +129,16 @@ def test_forward_mode_outside_of_transforms(name):
 def test_compiled_whole_it_does_the_same(name):
     torch._dynamo.reset()
     module, x = CASES[name](0), noise(2, 64).requires_grad_()
-    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    read = set()
+
+    def keep(guards):
+        read.update(guard.name for guard in guards)
+        return [True for _ in guards]
+
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager", options={"guard_filter_fn": keep})
     y, expected = compiled(x), module(x)
+    assert read  # and not the table of modules: it grows while the compiler goes through it, and loads its own
+    assert not [name for name in read if "sys.modules" in name]
     assert torch.allclose(y, expected, atol=1e-6)
     by_x = torch.autograd.grad(y.square().sum(), x)[0]
     assert torch.allclose(by_x, torch.autograd.grad(expected.square().sum(), x)[0], atol=1e-5)

@@ -11,21 +11,21 @@ from torch import Tensor
 from torchfx.checks import callers_level, number_text
 from torchfx.design.mel import cosine_transform, linear_filters, mel_filters
 
-__all__ = ["cosines", "linear_bands", "mel_bands"]
+__all__ = ["cosines", "linear_bands", "mel_bands", "new_mel_bands"]
 
 
 def mel_bands(
     bins: int, rate: float, n_mels: int, f_min: float, f_max: float | None, norm: str | None, mel_scale: str
 ) -> Tensor:
-    """Return `design.mel.mel_filters` as a float64 tensor; warn about bands without a bin."""
-    return _mel_bands(bins, rate, n_mels, f_min, f_max, norm or "none", mel_scale)
+    """Return `new_mel_bands`, cached; the warning comes with the first call."""
+    return _kept_mel_bands(bins, rate, n_mels, f_min, f_max, norm, mel_scale)
 
 
-@lru_cache(maxsize=32)
-def _mel_bands(
-    bins: int, rate: float, n_mels: int, f_min: float, f_max: float | None, norm: str, mel_scale: str
+def new_mel_bands(
+    bins: int, rate: float, n_mels: int, f_min: float, f_max: float | None, norm: str | None, mel_scale: str
 ) -> Tensor:
-    found = mel_filters(bins, rate, n_mels, f_min, f_max, norm, mel_scale)
+    """Return `design.mel.mel_filters` as a float64 tensor; warn about bands without a bin."""
+    found = mel_filters(bins, rate, n_mels, f_min, f_max, norm or "none", mel_scale)
     empty = [str(m) for m in range(n_mels) if not found[m].any()]
     if empty:
         several = len(empty) > 1
@@ -38,6 +38,9 @@ def _mel_bands(
         )
     with torch.inference_mode(False):
         return torch.from_numpy(found)
+
+
+_kept_mel_bands = lru_cache(maxsize=32)(new_mel_bands)
 
 
 def linear_bands(bins: int, rate: float, n_filter: int, f_min: float, f_max: float | None) -> Tensor:
@@ -54,5 +57,6 @@ def cosines(count: int, size: int, norm: str | None) -> Tensor:
 
 # As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs ask NumPy beforehand.
 mel_bands._dynamo_marked_constant = True  # type: ignore[attr-defined]
+new_mel_bands._dynamo_marked_constant = True  # type: ignore[attr-defined]
 linear_bands._dynamo_marked_constant = True  # type: ignore[attr-defined]
 cosines._dynamo_marked_constant = True  # type: ignore[attr-defined]

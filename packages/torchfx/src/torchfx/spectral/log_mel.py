@@ -74,9 +74,11 @@ class Preset:
 
 
 PRESETS = {
-    # openai/whisper, whisper/audio.py, log_mel_spectrogram
+    # openai/whisper, whisper/audio.py, log_mel_spectrogram: (log10(max(power, 1e-10)) + 4) / 4. Samples times 100 have
+    # 10^4 times the power, whose logarithm contains the 4: no second pass over the result adds it.
     "whisper": Preset(
-        400, 160, 400, 80, "slaney", "slaney", DECIMAL, 1e-10, rate=16_000, whole_hops=True, needs_whole=True
+        400, 160, 400, 80, "slaney", "slaney", DECIMAL / 4, 1e-6, rate=16_000, whole_hops=True, scale=100.0,
+        needs_whole=True,
     ),
     # kaldi, feat/feature-window.h and feature-fbank.h: their defaults without dither, of samples as 16-bit integers
     "kaldi": Preset(
@@ -197,9 +199,8 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
         filters = mel_bands(n_fft // 2 + 1, rate, bands, preset.f_min, None, preset.norm, preset.mel_scale)
         taps = window_taps(preset.window, length, preset.symmetric)
         taps = taps if preset.scale == 1 else taps * preset.scale
-        gain = preset.gain / 4 if self.preset == "whisper" else preset.gain
         found: Tensor = _ops.mel_forward(
             x, taps.to(x.device), filters.to(x.device), n_fft, hop, origin, count, preset.reflect, 2.0,
-            preset.preemphasis, preset.centred, gain, preset.floor, preset.offset,
+            preset.preemphasis, preset.centred, preset.gain, preset.floor, preset.offset,
         )  # fmt: skip
-        return found + 1.0 if self.preset == "whisper" else found
+        return found

@@ -8,7 +8,7 @@ from torch import Tensor
 from torchfx.design import mel
 from torchfx.errors import ArgumentError
 from torchfx.spectral import changes
-from torchfx.spectral.filters import mel_bands
+from torchfx.spectral.filters import new_mel_bands
 from torchfx.spectral.levels import limited
 from torchfx.spectral.masking import masked
 
@@ -60,7 +60,7 @@ def melscale_fbanks(
         raise ArgumentError(f'norm must be None or "slaney", got {norm!r}')
     if mel_scale not in {"htk", "slaney"}:
         raise ArgumentError(f'mel_scale must be "htk" or "slaney", got {mel_scale!r}')
-    return mel_bands(n_freqs, _even(sample_rate), n_mels, f_min, f_max, norm, mel_scale).T.float().contiguous()
+    return new_mel_bands(n_freqs, _even(sample_rate), n_mels, f_min, f_max, norm, mel_scale).T.float().contiguous()
 
 
 def linear_fbanks(n_freqs: int, f_min: float, f_max: float, n_filter: int, sample_rate: int) -> Tensor:
