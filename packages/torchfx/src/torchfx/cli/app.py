@@ -40,6 +40,17 @@ Form = Annotated[str, typer.Option("--format", help="text or json.")]
 Rate = Annotated[
     float, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate, such as 48000 or 44.1kHz.", parser=_rate)
 ]
+DeviceRate = Annotated[
+    float | None,
+    typer.Option(
+        "--rate",
+        "-r",
+        metavar="HZ",
+        show_default="48000, or the input file's",
+        parser=_rate,
+        help="Sample rate of the device.",
+    ),
+]
 Block = Annotated[int, typer.Option("--block", help="Samples of a block.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, too.")]
 InputDevice = Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")]
@@ -383,7 +394,7 @@ def suggest(
 @app.command(rich_help_panel=LIVE)
 def live(
     effect: Effects,
-    rate: Rate = 48_000,
+    rate: DeviceRate = None,
     block: Block = 256,
     channels: Annotated[int, typer.Option("--channels", help="Of input and output.")] = 2,
     input_device: InputDevice = None,
@@ -434,7 +445,7 @@ def play(
 def record(
     file: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
     effect: SomeEffects = None,
-    rate: Rate = 48_000,
+    rate: DeviceRate = None,
     block: Block = 256,
     channels: Annotated[int, typer.Option("--channels", help="Of the input.")] = 2,
     input_device: InputDevice = None,
