@@ -84,7 +84,8 @@ def entry_of(name: str) -> Entry:
         return entry
     others = [path.rpartition(".")[2].lower() for path in lookup(name) if path.startswith(("filter.", "effect."))]
     close = close_to(name, available())
-    hint = f"did you mean {' or '.join(map(repr, others or [close]))}?" if others or close else "see torchfx effects"
+    likely = others or ([close] if close else [])
+    hint = f"did you mean {' or '.join(map(repr, likely))}?" if likely else "see torchfx effects"
     raise ArgumentError(f"there is no filter or effect {name!r}; {hint}")
 
 
