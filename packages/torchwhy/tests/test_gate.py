@@ -63,6 +63,8 @@ def test_what_was_not_counted_keeps_no_budget():
     ("name", "limit", "error", "message"),
     [
         ("sync__eq", 0, ArgumentError, "unknown metric 'sync', did you mean 'syncs'"),
+        ("step_ms__max", 10, ArgumentError, "times are compared by torchwhy diff A B --fail-on-slower PERCENT"),
+        ("time__max", 10, ArgumentError, "torchwhy history"),
         ("syncs__lt", 0, ArgumentError, "unknown comparison 'lt' in 'syncs__lt'"),
         ("syncs__maxx", 0, ArgumentError, "did you mean 'max'"),
         ("syncs", 0, ArgumentError, "write syncs__max, syncs__eq or syncs__min"),

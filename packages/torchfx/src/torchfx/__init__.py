@@ -100,8 +100,12 @@ def __getattr__(name: str) -> object:
         return _import_module(f"torchfx.{name}")
     if name in _OF_REALTIME:
         return getattr(_import_module("torchfx.realtime"), name)
+    if name == "compat":
+        return _import_module("torchfx.compat.torchaudio") and _sys.modules["torchfx.compat"]
     if name not in __all__:
-        raise AttributeError(f"module 'torchfx' has no attribute {name!r}")
+        from torchfx.other_names import missing
+
+        missing("torchfx")(name)
     _load_all()
     return globals()[name]
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from torchfx.catalogue import Entry, available, named
 from torchfx.errors import ArgumentError
+from torchfx.other_names import close_to, lookup, meant
 from torchfx.parameters import REQUIRED, accepted
 
 if TYPE_CHECKING:
     from torchfx.core.processor import Processor
 
-__all__ = ["build", "close_to", "entry_of", "example_text", "signature_text"]
+__all__ = ["build", "entry_of", "example_text", "signature_text"]
 
 
 def build(text: str) -> Processor:
@@ -45,8 +44,8 @@ def build(text: str) -> Processor:
             key, value = names[i], part
         key = key.strip()
         if key not in declared:
-            meant = close_to(key, declared)
-            hint = f"; did you mean {meant!r}?" if meant else ""
+            close = meant(key, declared)
+            hint = f"; did you mean {close!r}?" if close else ""
             raise ArgumentError(f"{entry.name} has no parameter {key!r}; it is {signature_text(entry)}{hint}")
         if key in values:
             raise ArgumentError(f"{key} is given twice in {text!r}")
@@ -83,23 +82,11 @@ def entry_of(name: str) -> Entry:
     entry = named(name)
     if entry is not None:
         return entry
-    meant = close_to(name, available())
-    raise ArgumentError(
-        f"there is no filter or effect {name!r}" + (f"; did you mean {meant!r}?" if meant else "; see torchfx effects")
-    )
-
-
-def close_to(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name closest to a wrong one: a name that it abbreviates, or that differs in few letters.
-
-    Examples:
-        >>> close_to("threshold", ["ratio", "threshold_db"]), close_to("ratoi", ["ratio", "threshold_db"])
-        ('threshold_db', 'ratio')
-    """
-    names = list(known)
-    begun = [each for each in names if name and each.startswith(name)]
-    close = difflib.get_close_matches(name, names, n=1)
-    return begun[0] if len(begun) == 1 else close[0] if close else None
+    others = [path.rpartition(".")[2].lower() for path in lookup(name) if path.startswith(("filter.", "effect."))]
+    close = close_to(name, available())
+    likely = others or ([close] if close else [])
+    hint = f"did you mean {' or '.join(map(repr, likely))}?" if likely else "see torchfx effects"
+    raise ArgumentError(f"there is no filter or effect {name!r}; {hint}")
 
 
 def _split(text: str) -> list[str]:

@@ -50,6 +50,24 @@ def test_all_three_run_without_a_sound_device(file, tmp_path, monkeypatch):
     assert "exists: with --clock, --output is a new file" in " ".join(again.stderr.split())
 
 
+@pytest.mark.parametrize("rate", [8000, 44_100])
+def test_a_file_as_input_sets_the_rate(tmp_path, rate):
+    source, target = tmp_path / "in.wav", tmp_path / "out.wav"
+    audio_io.save(source, torch.zeros(2, rate // 10), rate)
+    words = ("-e", "gain:-6dB", "--clock", "--input", str(source), "--output", str(target))
+    found = run("live", *words)
+    assert found.exit_code == 0, found.output
+    assert audio_io.info(target).fs == rate
+    assert run("live", *words[:-1], str(tmp_path / "other.wav"), "--rate", "48kHz").exit_code == 2
+
+
+def test_without_a_sound_device_the_error_names_the_clock(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "sounddevice", None)
+    found = run("live", "-e", "gain:-6dB")
+    assert found.exit_code == 3
+    assert "--clock --input FILE --output FILE" in " ".join(found.stderr.split())
+
+
 def test_without_an_input_silence_comes_in(tmp_path):
     target = tmp_path / "out.wav"
     found = run("record", str(target), "--clock", "--seconds", "0.1", "--channels", "1", "--block", "480")

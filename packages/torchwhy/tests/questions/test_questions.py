@@ -102,6 +102,8 @@ def test_a_finding_is_told_in_full():
 def test_a_code_stands_for_its_only_finding():
     opened = OPEN.open(str(STEP))
     assert found_by_id(opened, "D11") is found_by_id(opened, opened.findings[-1].id)
+    for finding in opened.findings:
+        assert found_by_id(opened, finding.slug) is finding
     with pytest.raises(ArgumentError, match=r"ID must be .* got 'B9-0000': it has B1-\w{4}, E11-\w{4}"):
         found_by_id(opened, "B9-0000")
 

@@ -46,5 +46,6 @@ def library_errors() -> tuple[type[Exception], ...]:
     import soundfile
 
     errors = [(sys.modules.get("mutagen"), "MutagenError"), (sys.modules.get("av"), "FFmpegError")]
-    loaded = [getattr(module, name) for module, name in errors if module is not None]  # others raise nothing
+    # A module that is not loaded, or that another thread is still loading, raises nothing.
+    loaded = [kind for module, name in errors if (kind := getattr(module, name, None)) is not None]
     return (OSError, ValueError, AssertionError, soundfile.SoundFileError, *loaded)

@@ -11,6 +11,8 @@ Parameters are tensors with one value per example, so a batch is one call. If a 
 a name, a time in samples), there is one call for each of its values.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from torchfx.augment.augmentation import (
     AddNoise,
     Augmentation,
@@ -26,6 +28,7 @@ from torchfx.augment.augmentation import (
 from torchfx.augment.recordings import BackgroundNoise, Convolve
 from torchfx.augment.time import Crop, Shift, TimeMask, TimeStretch, Varispeed
 from torchfx.augment.transmission import Codec, PacketLoss
+from torchfx.other_names import missing as _missing
 
 __all__ = [
     "AddNoise",
@@ -48,3 +51,6 @@ __all__ = [
     "log_uniform",
     "uniform",
 ]
+
+if not _TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = _missing(__name__)

@@ -20,6 +20,7 @@ from torchfx.core.processor import FilterChain
 from torchfx.design.colored_noise import COLORS
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.functional.noise import CHANNEL, add_noise, add_white, colored_from, key_of
+from torchfx.other_names import checks_names
 from torchfx.parameters import Declaration, PerBand, is_real, named, number
 from torchfx.parameters import choice as choice_of
 from torchfx.tensors import check_signal
@@ -143,6 +144,11 @@ class Augmentation(nn.Module, ABC):
         generator: a `torch.Generator` on the CPU, or a seed; None: the generator of the enclosing augmentation, or
             PyTorch's default. `state_dict` contains its state.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = checks_names(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, p: float = 1.0, generator: torch.Generator | int | None = None) -> None:
         """Check and keep both."""

@@ -40,6 +40,17 @@ Form = Annotated[str, typer.Option("--format", help="text or json.")]
 Rate = Annotated[
     float, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate, such as 48000 or 44.1kHz.", parser=_rate)
 ]
+DeviceRate = Annotated[
+    float | None,
+    typer.Option(
+        "--rate",
+        "-r",
+        metavar="HZ",
+        show_default="48000, or the input file's",
+        parser=_rate,
+        help="Sample rate of the device.",
+    ),
+]
 Block = Annotated[int, typer.Option("--block", help="Samples per block.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Also write a plot.")]
 InputDevice = Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name of the device.")]
@@ -419,7 +430,7 @@ def suggest(
 @app.command(rich_help_panel=LIVE)
 def live(
     effect: Effects,
-    rate: Rate = 48_000,
+    rate: DeviceRate = None,
     block: Block = 256,
     channels: Annotated[int, typer.Option("--channels", help="Number of input and output channels.")] = 2,
     input_device: InputDevice = None,
@@ -471,7 +482,7 @@ def play(
 def record(
     file: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
     effect: SomeEffects = None,
-    rate: Rate = 48_000,
+    rate: DeviceRate = None,
     block: Block = 256,
     channels: Annotated[int, typer.Option("--channels", help="Number of input channels.")] = 2,
     input_device: InputDevice = None,

@@ -64,6 +64,12 @@ class Request:
         )
         return RealtimeConfig(rate, self.block, channels, heard, played, ceiling_db=ceiling_db)
 
+    def heard_rate(self) -> float:
+        """Return the sample rate (Hz) asked for, or that of the file that is the input, or 48000."""
+        if self.rate is None and self.clock and self.input_device is not None:
+            return audio_io.info(self.input_device).fs
+        return self.rate or 48_000
+
     def backend(self, config: RealtimeConfig, source: str | None = None, target: str | None = None) -> Backend:
         """Return the sound device, or with `clock` one whose input and output are files, or silence and nothing.
 
@@ -88,7 +94,7 @@ def live(effects: list[str], request: Request) -> int:
     """Run a chain between a device's input and output; return 0, 2 for misuse, 3 where the device fails."""
 
     def make() -> tuple[Backend, RealtimeConfig]:
-        config = request.config(request.rate or 0, request.channels or 0)
+        config = request.config(request.heard_rate(), request.channels or 0)
         return request.backend(config), config
 
     return _run(effects, request, make)
@@ -111,7 +117,7 @@ def record(file: str, effects: list[str], request: Request, force: bool) -> int:
     def make() -> tuple[Backend, RealtimeConfig]:
         if Path(file).exists() and not force:
             raise ArgumentError(f"{file} exists; --force overwrites it")
-        config = request.config(request.rate or 0, request.channels or 0)
+        config = request.config(request.heard_rate(), request.channels or 0)
         return request.backend(config, target=file), config
 
     return _run(effects, request, make)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from torchfx.checks import number_text
-from torchfx.core.processor import Processor
+from torchfx.core.processor import FilterChain, Parallel, Processor
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.parameters import Number
 
@@ -65,6 +65,11 @@ def learn(processor: P, *names: str, **ranges: tuple[float, float]) -> P:
         for name, declaration in processor.declarations.items()
         if declaration.number is not None and declaration.number.learnable
     }
+    if isinstance(processor, (FilterChain, Parallel)) and not learnable:
+        raise ArgumentError(
+            f"processor must be a filter or an effect, got a {processor._get_name()}; make its parts learnable one by "
+            "one: for part in chain: torchfx.learn(part, ...)"
+        )
     wanted = dict.fromkeys(names) | ranges
     if not wanted:
         wanted = {name: None for name in learnable if getattr(processor, name) is not None}

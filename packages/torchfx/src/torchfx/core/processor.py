@@ -26,6 +26,7 @@ from typing_extensions import Self, TypeIs
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.responses import Responses
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
+from torchfx.other_names import hint as likely_name
 from torchfx.parameters import Declaration, Declared, accepted, documented, signature
 from torchfx.plan import (
     LTI,
@@ -176,8 +177,15 @@ class Processor(Responses, Declared):
         cls = type(self)
         if self.missing:
             raise ArgumentTypeError(f"{cls.__name__} is abstract: a subclass must define {', '.join(self.missing)}")
+        takes = signature(list(self.declarations.values()))
+        for name in kwargs:
+            if name not in takes.parameters:
+                text = (
+                    f"{cls.__name__}: got an unexpected keyword argument {name!r}{likely_name(name, takes.parameters)}"
+                )
+                raise ArgumentTypeError(text)
         try:
-            given = signature(list(self.declarations.values())).bind(*args, **kwargs)
+            given = takes.bind(*args, **kwargs)
         except TypeError as error:
             raise ArgumentTypeError(f"{cls.__name__}: {error}") from None
         super().__init__()

@@ -19,6 +19,7 @@ from torchfx.core.processor import Processor
 from torchfx.core.resample import Resample
 from torchfx.core.seams import look_for_seams
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
+from torchfx.other_names import ATTRIBUTES, checks_names, plain
 from torchfx.parameters import position
 from torchfx.plan import gives_of, plan_to_run
 from torchfx.rate import ambient, resolve_rate, sample_rate
@@ -77,6 +78,7 @@ class Wave:
     _is_piped = False
     """Whether a module made the samples, and no other module got them while a profiler looked."""
 
+    @checks_names
     def __init__(
         self,
         ys: ArrayLike,
@@ -88,6 +90,14 @@ class Wave:
         self.fs = checked_rate(fs)
         self.ys = on_device(_as_samples(ys), device)
         self.metadata: dict[str, Any] = dict(metadata or {})
+
+    if not TYPE_CHECKING:  # a type checker reports attributes that do not exist
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that says what to write for an attribute that other libraries have."""
+            other = ATTRIBUTES.get(plain(name))
+            text = f"'Wave' object has no attribute {name!r}" + (f"; write {other}" if other else "")
+            raise AttributeError(text, name=name, obj=self)
 
     @classmethod
     def from_file(cls, source: str | os.PathLike[str] | BinaryIO, frame_offset: int = 0, num_frames: int = -1) -> Wave:

@@ -1,5 +1,7 @@
 """Effects, all `nn.Module`s."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from torchfx.effect.channels import Balance, ChannelMatrix, Mono, Pan, StereoWidth
 from torchfx.effect.compand import Compand
 from torchfx.effect.delay import Delay, PingPongDelay
@@ -25,6 +27,7 @@ from torchfx.effect.reverse import Reverse
 from torchfx.effect.silence import Pad, TrimSilence
 from torchfx.effect.transient import TransientShaper
 from torchfx.effect.waveshaping import BitCrush, Distortion, HardClip, Overdrive, SoftClip, WaveShaper
+from torchfx.other_names import missing as _missing
 
 __all__ = [
     "AddBackgroundNoise",
@@ -74,3 +77,6 @@ __all__ = [
     "Vibrato",
     "WaveShaper",
 ]
+
+if not _TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = _missing(__name__)

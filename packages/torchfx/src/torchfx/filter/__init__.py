@@ -1,5 +1,7 @@
 """Filters, all `nn.Module`s."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from torchfx.core.resample import Resample
 from torchfx.filter.band_banks import (
     BandpassBank,
@@ -44,6 +46,7 @@ from torchfx.filter.recursive import RecursiveFilter
 from torchfx.filter.savitzky_golay import SavitzkyGolay
 from torchfx.filter.state_variable import StateVariable
 from torchfx.filter.weighting import RIAA, Weighting
+from torchfx.other_names import missing as _missing
 
 __all__ = [
     "FIR",
@@ -108,3 +111,6 @@ __all__ = [
     "StateVariable",
     "Weighting",
 ]
+
+if not _TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = _missing(__name__)

@@ -211,7 +211,10 @@ def portaudio() -> Any:
     try:
         import sounddevice
     except ImportError:
-        raise DeviceError("sound devices need the package sounddevice: pip install sounddevice") from None
+        raise DeviceError(
+            "sound devices need the package sounddevice: pip install sounddevice; without a device, a file can stand "
+            "for it: torchfx.realtime.FileClock, on the command line --clock --input FILE --output FILE"
+        ) from None
     except OSError as error:
         raise DeviceError(
             f"sound devices need PortAudio ({error}): install the system's package, such as libportaudio2 on Debian"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torchfx.checks import finite_number, whole_number
 from torchfx.errors import ArgumentError
+from torchfx.other_names import checks_names
 
 __all__ = ["RealtimeConfig"]
 
@@ -59,3 +60,6 @@ class RealtimeConfig:
     def block_s(self) -> float:
         """Duration of a block, seconds."""
         return self.block_size / self.sample_rate
+
+
+RealtimeConfig.__init__ = checks_names(RealtimeConfig.__init__)  # type: ignore[method-assign]

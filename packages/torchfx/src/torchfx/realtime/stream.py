@@ -13,6 +13,7 @@ from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
+from torchfx.other_names import checks_names
 from torchfx.plan import FeatureStep, Plan, State, changes, kind_of, lapses_by_changes, plan_of, runs_children
 from torchfx.plan.transition import Transition, settled, transition
 from torchfx.realtime.runner import Runner
@@ -55,6 +56,7 @@ class Stream:
         True
     """
 
+    @checks_names
     def __init__(self, processor: nn.Module, fs: float | str, channels: int) -> None:
         """Build the plan; the first block determines type and device."""
         if not isinstance(processor, nn.Module):

@@ -4,6 +4,9 @@ Names, arguments and results equal torchaudio's, with two differences: the sampl
 and windows are given by name instead of as functions.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from torchfx.other_names import missing as _missing
 from torchfx.spectral.cepstrum import LFCC, MFCC
 from torchfx.spectral.changes import ComputeDeltas, SlidingWindowCmn
 from torchfx.spectral.constant_q import CQT, VQT, InverseCQT, InverseVQT
@@ -35,3 +38,6 @@ __all__ = [
     "Spectrogram",
     "TimeMasking",
 ]
+
+if not _TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = _missing(__name__)

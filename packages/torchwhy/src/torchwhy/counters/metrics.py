@@ -42,4 +42,9 @@ def check_name(name: str) -> None:
     torchwhy.errors.ArgumentError: unknown metric 'sync', did you mean 'syncs'? Operators are written 'aten::mm'.
     """
     if name not in METRICS and "::" not in name:
+        if name.rpartition("_")[2] in {"ms", "us", "s", "time", "seconds", "duration", "latency"}:
+            raise ArgumentError(
+                f"unknown metric {name!r}: budgets are of numbers that no noise moves, which times are not; times are "
+                "compared by torchwhy diff A B --fail-on-slower PERCENT and torchwhy history"
+            )
         raise ArgumentError(f"unknown metric {name!r}{did_you_mean(name, METRICS)} Operators are written 'aten::mm'.")

@@ -139,13 +139,13 @@ def trace_of(recording: Recording, what: str) -> OpenTrace:
 
 
 def found_by_id(recording: Recording, wanted: str) -> Finding:
-    """Return the finding with an id; a rule's code will do where the rule has one finding only.
+    """Return the finding with an id; a rule's code or name will do where the rule has one finding only.
 
     Raises:
         ArgumentError: the recording has no such finding.
     """
     findings = recording.findings
-    for found in ([f for f in findings if f.id == wanted], [f for f in findings if f.code == wanted]):
+    for found in ([f for f in findings if f.id == wanted], [f for f in findings if wanted in (f.code, f.slug)]):
         if len(found) == 1:
             return found[0]
     ids = [finding.id for finding in findings]
