@@ -1,0 +1,197 @@
+"""What `torchwhy try` answers, as a document."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from torchwhy.present.document import (
+    Block,
+    Code,
+    Column,
+    Document,
+    Name,
+    Row,
+    Table,
+    Text,
+    VerdictBlock,
+    Words,
+)
+from torchwhy.schema import SCHEMA
+from torchwhy.tuning.search import Search
+from torchwhy.tuning.trial import ERROR, Tried
+from torchwhy.wording import counted, duration, enumeration, percent, seconds
+
+__all__ = ["TriedChange", "TryAnswer", "try_document"]
+
+LATER_US = 1e6
+"""A start that takes longer by less is not worth a word."""
+
+
+class TriedChange(msgspec.Struct, frozen=True):
+    """A change and what became of it.
+
+    Attributes:
+        name: in a few words.
+        kind: "helps", "no difference seen", "slower", "changes the results" or "could not be tried".
+        sentence: the same for people.
+        speedup: how many times as many steps run in the same time, and in `low` and `high` the interval that holds it
+            with `confidence`; null where the change could not be tried.
+        faster: whether it is faster, beyond the noise and corrected for the number of changes.
+        answers: slugs of the findings that it may answer.
+        stake: the share of the time that these put at stake.
+        results: how the results relate to those of the unchanged program.
+        difference: the largest relative difference of results; null where they were not compared or have other shapes.
+        compared: what was compared.
+        inexact: how the change alters the arithmetic; "" where it does not.
+        later_us: by how much its first steps are over later.
+        runs: of the changed program.
+        permanent: lines to write.
+    """
+
+    name: str
+    kind: str
+    sentence: str
+    speedup: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    faster: bool
+    answers: tuple[str, ...]
+    stake: float
+    results: str
+    difference: float | None
+    compared: tuple[str, ...]
+    inexact: str
+    later_us: float
+    runs: int
+    permanent: tuple[str, ...]
+
+
+class TryAnswer(msgspec.Struct, frozen=True):
+    """What `torchwhy try` found.
+
+    Attributes:
+        kind: "helps" or "nothing helps".
+        best: names of the changes to keep.
+        permanent: the lines that keep them.
+        steps_from: what begins a step; "" where whole runs were timed.
+        steps: that count in each run.
+        step_us: of the unchanged program.
+    """
+
+    schema: int
+    command: tuple[str, ...]
+    kind: str
+    sentence: str
+    best: tuple[str, ...]
+    permanent: tuple[str, ...]
+    steps_from: str
+    steps: int
+    step_us: float
+    changes: tuple[TriedChange, ...]
+    together: TriedChange | None
+    budget_s: float
+    spent_s: float
+    caveats: tuple[str, ...]
+
+
+def try_document(found: Search) -> Document:
+    """Return what helps, a line for each change, and how to keep what helps."""
+    answer = _answer(found)
+    blocks: list[Block] = [
+        VerdictBlock(answer.kind, answer.sentence, found.caveats, look="good" if found.best else "warning"),
+        _table(found),
+    ]
+    if answer.permanent:
+        blocks.append(Code(answer.permanent, title="To keep it"))
+    risky = [one for one in found.tried if one.faster and one.kind == "changes the results"]
+    for one in risky:
+        text = f"{one.change.name} makes it faster, too, but changes the results; if that is right: "
+        blocks.append(Text(text + "; ".join(one.change.permanent)))
+    blocks.append(Text(_note(found), look="dim"))
+    return Document(" ".join(found.command), tuple(blocks), answer, command="try")
+
+
+def _answer(found: Search) -> TryAnswer:
+    best = [found.tried[i] for i in found.best]
+    permanent = tuple(line for one in best for line in one.change.permanent)
+    together = _tried(found.together) if found.together else None
+    return TryAnswer(
+        SCHEMA, found.command, "helps" if best else "nothing helps", _sentence(found),
+        tuple(one.change.name for one in best),
+        permanent, found.label, found.steps, found.step_us, tuple(map(_tried, found.tried)), together, found.budget_s,
+        found.spent_s, found.caveats,
+    )  # fmt: skip
+
+
+def _sentence(found: Search) -> str:
+    best = [found.tried[i] for i in found.best]
+    measured = sum(one.kind != "could not be tried" for one in found.tried)
+    if not best and not measured:
+        return "No change could be tried."
+    if not best:
+        return f"Nothing helps: of {counted(measured, 'change')} from outside, no one makes the program faster."
+    whole = found.together if len(best) > 1 and found.together else best[0]
+    names = enumeration([one.change.name for one in best])
+    what, before = ("Steps are", duration(found.step_us)) if found.label else ("The run is", duration(found.step_us))
+    return f"{what} {_speed(whole)} times as fast with {names}; before: {before}."
+
+
+def _speed(one: Tried) -> str:
+    return f"{1 / one.shift.ratio:.2f} ({_interval(one)})"
+
+
+def _interval(one: Tried) -> str:
+    return f"{1 / one.shift.high:.2f} to {1 / one.shift.low:.2f}"
+
+
+def _said(one: Tried) -> str:
+    """What became of a change, for people."""
+    if one.kind == "could not be tried":
+        return f"could not be tried: {one.reason}"
+    kind = "changes the results," if one.kind == "changes the results" else one.kind
+    parts = [f"{kind} {1 / one.shift.ratio:.2f}x ({_interval(one)})"]
+    if one.faster and one.change.inexact:
+        parts.append(one.change.inexact)
+    if one.faster and one.later_us > LATER_US:
+        steps = counted(math.ceil(one.later_us / one.saved_us), "step") if one.saved_us > 0 else "no number of steps"
+        parts.append(f"it starts {duration(one.later_us)} later, made up for by {steps}")
+    return "; ".join(parts)
+
+
+def _table(found: Search) -> Table:
+    columns = (Column("change"), Column("verdict"), Column("results"), Column("answers"))
+    everything = [*found.tried, *([found.together] if found.together else [])]
+    rows = tuple(
+        Row(
+            (
+                Name(one.change.name), Words(_said(one)), Words(one.agreement.said if one.agreement else "-"),
+                Words(", ".join(one.change.answers) or "-"),
+            )
+        )
+        for one in everything
+    )  # fmt: skip
+    return Table(columns, rows, "Changes", noun=("change", "changes"), answers=True)
+
+
+def _tried(one: Tried) -> TriedChange:
+    measured, agreement = one.agreement is not None, one.agreement
+    finite = agreement is not None and math.isfinite(agreement.largest)
+    return TriedChange(
+        one.change.name, one.kind, _said(one), 1 / one.shift.ratio if measured else None,
+        1 / one.shift.high if measured else None, 1 / one.shift.low if measured else None, one.confidence, one.faster,
+        one.change.answers, one.change.stake, agreement.said if agreement else "",
+        agreement.largest if agreement and finite else None, agreement.compared if agreement else (),
+        one.change.inexact, one.later_us, one.runs, one.change.permanent,
+    )  # fmt: skip
+
+
+def _note(found: Search) -> str:
+    of = f"{counted(found.steps, 'step')} of each run ({found.label})" if found.label else "each run"
+    return (
+        f"1.42x: {of} took 1/1.42 of the unchanged program's time, in new processes in turns; behind it the interval. "
+        f"With {percent(1 - ERROR)} confidence no change is said to help by chance, all of them together. "
+        f"{seconds(found.spent_s)} of {seconds(found.budget_s)} spent."
+    )
