@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import msgspec
 
@@ -11,7 +12,6 @@ from torchwhy.present.document import (
     Code,
     Column,
     Document,
-    Name,
     Row,
     Table,
     Text,
@@ -106,10 +106,11 @@ def try_document(found: Search) -> Document:
     ]
     if answer.permanent:
         blocks.append(Code(answer.permanent, title="To keep it"))
-    risky = [one for one in found.tried if one.faster and one.kind == "changes the results"]
-    for one in risky:
-        text = f"{one.change.name} makes it faster, too, but changes the results; if that is right: "
-        blocks.append(Text(text + "; ".join(one.change.permanent)))
+    for one in found.tried:
+        if one.faster and one.kind == "changes the results":
+            text = f"{one.change.name} makes it faster, too, but changes the results; if that is right: "
+            blocks.append(Text(text + "; ".join(one.change.permanent)))
+        blocks += [Text(f"{one.change.name}: {cost}.") for cost in _costs(one)]
     blocks.append(Text(_note(found), look="dim"))
     return Document(" ".join(found.command), tuple(blocks), answer, command="try")
 
@@ -152,28 +153,32 @@ def _said(one: Tried) -> str:
     if one.kind == "could not be tried":
         return f"could not be tried: {one.reason}"
     kind = "changes the results," if one.kind == "changes the results" else one.kind
-    parts = [f"{kind} {1 / one.shift.ratio:.2f}x ({_interval(one)})"]
+    return "; ".join([f"{kind} {1 / one.shift.ratio:.2f}x ({_interval(one)})", *_costs(one)])
+
+
+def _costs(one: Tried) -> Iterator[str]:
+    """What a change that makes the program faster costs."""
     if one.faster and one.change.inexact:
-        parts.append(one.change.inexact)
+        yield one.change.inexact
     if one.faster and one.later_us > LATER_US:
         steps = counted(math.ceil(one.later_us / one.saved_us), "step") if one.saved_us > 0 else "no number of steps"
-        parts.append(f"it starts {duration(one.later_us)} later, made up for by {steps}")
-    return "; ".join(parts)
+        yield f"it starts {duration(one.later_us)} later, made up for by {steps}"
 
 
 def _table(found: Search) -> Table:
-    columns = (Column("change"), Column("verdict"), Column("results"), Column("answers"))
+    columns = (Column("change"), Column("verdict"), Column("speed"), Column("results"))
     everything = [*found.tried, *([found.together] if found.together else [])]
-    rows = tuple(
-        Row(
-            (
-                Name(one.change.name), Words(_said(one)), Words(one.agreement.said if one.agreement else "-"),
-                Words(", ".join(one.change.answers) or "-"),
-            )
-        )
-        for one in everything
-    )  # fmt: skip
-    return Table(columns, rows, "Changes", noun=("change", "changes"), answers=True)
+    rows = tuple(Row((Words(one.change.name), one.kind, *_measured(one))) for one in everything)
+    asked = [one for one in found.tried if one.change.answers]
+    slugs = dict.fromkeys(slug for one in asked for slug in one.change.answers)
+    sentences = (f"Findings ask for the first {len(asked)}: {enumeration([*slugs])}.",) if asked else ()
+    return Table(columns, rows, "Changes", sentences, noun=("change", "changes"), answers=True)
+
+
+def _measured(one: Tried) -> tuple[str, Words]:
+    if one.agreement is None:
+        return "-", Words(one.reason)
+    return f"{1 / one.shift.ratio:.2f}x ({_interval(one)})", Words(one.agreement.said)
 
 
 def _tried(one: Tried) -> TriedChange:

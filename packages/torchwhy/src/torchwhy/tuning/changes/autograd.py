@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from torchwhy.tuning.change import Change, changes
@@ -23,13 +22,8 @@ def anomaly_detection(facts: Facts) -> Iterator[Change]:
 def _detect_nothing(observer: Any) -> None:
     import torch
 
-    def ignore(*args: Any, **named: Any) -> AbstractContextManager[None]:
-        torch._C._set_anomaly_enabled(False)
-        return nullcontext()
-
-    for owner in (torch.autograd, torch.autograd.anomaly_mode):
-        for name in ("set_detect_anomaly", "detect_anomaly"):
-            setattr(owner, name, ignore)
+    name = "set_anomaly_enabled"  # what `set_detect_anomaly` and `detect_anomaly` call
+    setattr(torch, name, lambda mode, check_nan=True: None)
 
 
 @changes("missed-no-grad")
