@@ -14,7 +14,7 @@ WORKERS = Loader(workers=2, line="train.py:31")
 EVERYTHING = [
     PLAIN,
     Facts(
-        threads=32, processors=8, threads_set="train.py:3", loaders=(LOADER, WORKERS), optimizers={"Adam": ""},
+        threads=32, processors=8, threads_set="train.py:3", loaders=(LOADER, WORKERS), optimizers=("Adam",),
         modules=("Net",), images=True, anomaly=True, bf16=True,
     ),
     Facts(cuda=True, loaders=(LOADER,), modules=("Net",), images=True),
@@ -60,7 +60,8 @@ def test_what_answers_the_largest_stake_comes_first():
         (Facts(loaders=(Loader(iterable=True),), processors=4), "1 loader worker"),
         (Facts(loaders=(LOADER,), processors=2), "4 loader workers"),
         (Facts(modules=("Net",), compiled=True), "torch.compile"),
-        (Facts(optimizers={"Adam": ""}, fused=True), "fused optimizer"),
+        (Facts(modules=("Net",), steps=False), "torch.compile"),
+        (Facts(optimizers=("Adam",), fused=True), "fused optimizer"),
         (Facts(cuda=True), "denormals flushed"),
     ],
 )

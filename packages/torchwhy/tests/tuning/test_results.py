@@ -7,7 +7,7 @@ import pytest
 from torchwhy.tuning.records import Results
 from torchwhy.tuning.results import agreement_of
 
-FIRST = Results([2.0, 1.0], {0: [[1.0, 2.0]]}, [[0.5, 0.5]], "step 1: loss 1.234\ndone\n")
+FIRST = Results([2.0, 1.0], {"module 0, step 1": [[1.0, 2.0]]}, [[0.5, 0.5]], "step 1: loss 1.234\ndone\n")
 
 
 def other(**changes):
@@ -31,8 +31,9 @@ def test_equal_results_are_identical():
         ({"losses": [2.0, 1.1]}, 0.1 / math.sqrt(5), False, "losses"),
         ({"losses": [2.0]}, math.inf, False, "losses"),
         ({"losses": [2.0, math.nan]}, math.inf, False, "losses"),
-        ({"outputs": {0: [[1.0, 2.5]]}}, 0.5 / math.sqrt(5), False, "outputs"),
-        ({"outputs": {}}, math.inf, False, "outputs"),
+        ({"outputs": {"module 0, step 1": [[1.0, 2.5]]}}, 0.5 / math.sqrt(5), False, "outputs"),
+        ({"outputs": {"module 0, step 1": []}}, math.inf, False, "outputs"),
+        ({"outputs": {}}, 0, True, "losses"),
         ({"parameters": [[0.5, 0.6]]}, 0.1 / math.sqrt(0.5), False, "parameters"),
         ({"parameters": []}, math.inf, False, "parameters"),
         ({"printed": "step 1: loss 1.235\ndone\n"}, 0, True, "losses"),

@@ -32,12 +32,12 @@ def test_a_run_is_seen_whole(unchanged):
     assert min(unchanged.steps_us) > 0
     results = unchanged.results
     assert (len(results.losses), len(results.parameters)) == (12, 4)
-    assert len(results.outputs[0]) == 4  # in the first steps
-    assert len(results.outputs[0][0]) == 8 * 4 + 1  # and the sum
+    assert [*results.outputs] == [f"module 0, step {step}" for step in range(4)]
+    assert [len(call) for call in results.outputs["module 0, step 1"]] == [8 * 4 + 1]  # and the sum
     assert results.printed.endswith("closed\n")
     facts = unchanged.facts
     assert (facts.threads, facts.threads_set, facts.images, facts.trained) == (2, "small.py:11", True, True)
-    assert (facts.modules, facts.optimizers, facts.fused) == (("Sequential",), {"SGD": ""}, False)
+    assert (facts.modules, facts.optimizers, facts.fused) == (("Sequential",), ("SGD",), False)
     assert [(one.workers, one.iterable, one.line) for one in facts.loaders] == [(0, False, "small.py:17")]
 
 
@@ -128,19 +128,15 @@ def test_nothing_of_a_run_is_left(interrupted, tmp_path, monkeypatch):
 
 def test_modules_are_compiled_after_the_first_step():
     [change] = torch_compile.function(Facts(modules=("Net",)))
-    kept, observer = [], SimpleNamespace(after_first_step=[])
+    kept, observer = [], SimpleNamespace(after_first_step=[], compile=lambda function: lambda x: function(x) + 1)
     observer.keep_output = lambda module, result: kept.append((module, result))
     change.apply(observer)
 
-    class Compilable:
-        def compile(self):
-            self._compiled_call_impl = lambda x: x + 1
-
-    module = Compilable()
+    module = SimpleNamespace(_call_impl=lambda x: 10 * x)
     for act in observer.after_first_step:
         act(module)
-    assert module._compiled_call_impl(1) == 2
-    assert kept == [(module, 2)]
+    assert module._compiled_call_impl(1) == 11
+    assert kept == [(module, 11)]
 
 
 def test_stakes_are_shares_of_the_window():

@@ -27,6 +27,6 @@ def run(words: list[str], module: bool, budget_s: float, form: str) -> int:
     except ArgumentError as error:
         return complain(error, 2)
     except ProgramFailedError as error:
-        return complain(f"the program does not run: {error}", 3)
+        return complain(f"the program cannot be measured: {error}", 3)
     show(try_document(found), form)
     return 0 if found.best else 1

@@ -42,12 +42,13 @@ class Observer:
     """Observes the program of a `Request` in this process.
 
     Changes add to `at_first_call`, called with each outermost module before it runs for the first time, and to
-    `after_first_step`, called with each of those that the first step called.
+    `after_first_step`, called with each of those that the first step called. `compile` is `torch.compile`, unobserved.
     """
 
     def __init__(self, request: Request) -> None:
         self.at_first_call: list[Callable[[Any], None]] = []
         self.after_first_step: list[Callable[[Any], None]] = []
+        self.compile: Callable[..., Any] = _nothing
         self.ended_early = False
         self._request = request
         self._imported_ns = 0
@@ -65,9 +66,9 @@ class Observer:
         self._threads = 0
         self._threads_set = ""
         self._losses: list[Any] = []
-        self._outputs: dict[int, list[list[float]]] = {}
+        self._outputs: dict[str, list[list[float]]] = {}
         self._held: dict[int, list[Any]] = {}  # parameters by the id of an optimizer's first
-        self._optimizers: dict[str, str] = {}
+        self._optimizers: list[str] = []
         self._fused: list[bool] = []
 
     def start(self) -> None:
@@ -99,17 +100,22 @@ class Observer:
         self._label, self._source = label, self._watch.source.value
         self._stamps_ns, self._events = [], []
         self._stamp()
+        if self._request.source:
+            self._only_time()
         self._first_step_is_over()
+
+    def _only_time(self) -> None:
+        if not self._alone and self._watch is not None:
+            self._alone = True
+            self._watch.only_time(self._step)
 
     def _step(self) -> None:
         self._stamp()
         steps = len(self._stamps_ns) - 1
         if steps >= WATCHED:
             self._look_no_more()
-        certain = self._request.source or self._source == Source.OPTIMIZER.value or steps >= SETTLED
-        if certain and not self._alone and self._watch is not None:
-            self._alone = True
-            self._watch.only_time(self._step)
+        if self._source == Source.OPTIMIZER.value or steps >= SETTLED:
+            self._only_time()
         spent_s = (self._stamps_ns[-1] - self._stamps_ns[0]) / 1e9
         if steps >= self._request.fewest and spent_s >= self._request.most_s and not self.ended_early:
             self.ended_early = True
@@ -155,7 +161,7 @@ class Observer:
             register_module_forward_pre_hook(begins),
             register_module_forward_hook(ends, always_call=True),
         ]
-        original = torch.compile
+        self.compile = original = torch.compile
 
         @functools.wraps(original)
         def compiling(*args: Any, **options: Any) -> Any:
@@ -189,7 +195,7 @@ class Observer:
         place = next((i for i, known in enumerate(self._modules) if known is module), None)
         if place is None:
             return
-        kept = self._outputs.setdefault(place, [])
+        kept = self._outputs.setdefault(f"module {place}, step {len(self._stamps_ns)}", [])
         if len(kept) < CALLS:
             kept.append([number for leaf in tree_leaves(result) for number in _sample(leaf)])
 
@@ -199,7 +205,7 @@ class Observer:
         import torch
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        original = torch.Tensor.backward
+        original: Any = torch.Tensor.backward
 
         @functools.wraps(original)
         def backward(this: Any, *args: Any, **options: Any) -> Any:
@@ -214,7 +220,7 @@ class Observer:
             if id(parameters[0]) not in self._held and len(self._held) < 8:
                 every = [one for group in optimizer.param_groups for one in group["params"]]
                 self._held[id(parameters[0])] = every
-                self._optimizers.setdefault(type(optimizer).__name__, "")
+                self._optimizers.append(type(optimizer).__name__)
                 self._fused.append(all(group.get("fused") for group in optimizer.param_groups))
 
         register_optimizer_step_post_hook(stepped)
@@ -278,8 +284,9 @@ class Observer:
             loaders=tuple(self._loaders[:CALLS]),
             cuda=torch.cuda.is_initialized(),
             trained=bool(self._losses or self._held),
-            optimizers=self._optimizers,
+            optimizers=tuple(dict.fromkeys(self._optimizers)),
             fused=all(self._fused),
+            steps=len(self._stamps_ns) > 1,
             modules=tuple(dict.fromkeys(self._kinds)),
             images=self._images,
             compiled=self._compiles,
@@ -288,6 +295,11 @@ class Observer:
             cudnn_benchmark=torch.backends.cudnn.benchmark,
             bf16=_multiplies_in_bf16(),
         )
+
+
+def _nothing(function: Any) -> Any:
+    """Stand for `torch.compile` until PyTorch is imported."""
+    return function
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:

@@ -35,8 +35,9 @@ class Facts(msgspec.Struct, frozen=True):
         loaders: that were made.
         cuda: whether a GPU was used.
         trained: whether a backward pass ran.
-        optimizers: classes of the optimizers that stepped, with "" or the line that made the first of each.
+        optimizers: classes of those that stepped.
         fused: whether all of them are fused.
+        steps: whether steps were found.
         modules: classes of the outermost modules.
         images: whether a module holds two-dimensional convolutions.
         compiled: whether the program compiles itself.
@@ -53,8 +54,9 @@ class Facts(msgspec.Struct, frozen=True):
     loaders: tuple[Loader, ...] = ()
     cuda: bool = False
     trained: bool = False
-    optimizers: dict[str, str] = {}
+    optimizers: tuple[str, ...] = ()
     fused: bool = False
+    steps: bool = True
     modules: tuple[str, ...] = ()
     images: bool = False
     compiled: bool = False
@@ -69,13 +71,13 @@ class Results(msgspec.Struct, frozen=True):
 
     Attributes:
         losses: on which `backward` was called, in order.
-        outputs: of the outermost modules in the first steps: by the module's number, one list for each call.
+        outputs: of the outermost modules in the first steps: by module and step, one list for each call.
         parameters: of the optimizers, at the end.
         printed: the program's stdout.
     """
 
     losses: list[float] = []
-    outputs: dict[int, list[list[float]]] = {}
+    outputs: dict[str, list[list[float]]] = {}
     parameters: list[list[float]] = []
     printed: str = ""
 

@@ -126,7 +126,7 @@ class _Search:
         together = self._together([tried[i].change for i in best]) if len(best) > 1 else None
         if len(best) > 1 and (together is None or together.kind != "helps"):
             best = best[:1]
-        self._warn(tried, before, read_cpu_times())
+        self._warn(before, read_cpu_times())
         example = unchanged[0] if unchanged else self._first
         steps = sorted(record.step_us for record in unchanged or [self._first])
         return Search(
@@ -185,11 +185,12 @@ class _Search:
         )  # fmt: skip
         return tried
 
-    def _warn(self, tried: Sequence[Tried], before: CpuTimes | None, after: CpuTimes | None) -> None:
+    def _warn(self, before: CpuTimes | None, after: CpuTimes | None) -> None:
         load = load_between(before, after)
         if load is not None and load.others > load.cpus / 4 and os.name == "posix":
             self._caveats.append(
-                f"Other programs used {load.others:.1f} of {load.cpus} processors: repeat it on an idle machine."
+                f"Other programs used {load.others:.1f} of {load.cpus} processors. The numbers of threads and workers that "
+                "help beside them may not help alone: repeat it on an idle machine."
             )
 
 

@@ -18,15 +18,14 @@ __all__ = ["torch_compile"]
 )  # fmt: skip
 def torch_compile(facts: Facts) -> Iterator[Change]:
     """Modules are compiled."""
-    if facts.modules and not facts.compiled:
+    if facts.modules and facts.steps and not facts.compiled:
         names = " and ".join(facts.modules)
         yield Change("torch.compile", (f"model.compile()  # once, before the loop; model: {names}",), apply=_compile)
 
 
 def _compile(observer: Any) -> None:
     def act(module: Any) -> None:
-        module.compile()
-        compiled = module._compiled_call_impl
+        compiled = observer.compile(module._call_impl)  # as `module.compile()` does
 
         @functools.wraps(compiled)
         def call(*args: Any, **named: Any) -> Any:
