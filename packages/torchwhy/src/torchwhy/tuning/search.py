@@ -189,7 +189,7 @@ class _Search:
         load = load_between(before, after)
         if load is not None and load.others > load.cpus / 4 and os.name == "posix":
             self._caveats.append(
-                f"Other programs used {load.others:.1f} of {load.cpus} processors. The numbers of threads and workers that "
+                f"Other programs used {load.others:.1f} of {load.cpus} processors. Numbers of threads and workers that "
                 "help beside them may not help alone: repeat it on an idle machine."
             )
 
