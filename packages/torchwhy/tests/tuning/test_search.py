@@ -43,7 +43,9 @@ class Pretended:
             return Record(error=self.error, wall_s=self.wall_s)
         names = change.name.split(" + ") if change else []
         self.names.append(change.name if change else "")
-        factor = np.prod([1 / self.speeds.get(name, 1.0) for name in names])
+        factor = 1 / self.speeds.get(
+            change.name if change else "", np.prod([self.speeds.get(name, 1.0) for name in names])
+        )
         step_us = float(1e4 * factor * np.exp(0.004 * self.random.standard_t(3)))
         later_us = 5e6 * ("torch.compile" in names)
         results = next((self.results[name] for name in names if name in self.results), Results(losses=[1.0]))
@@ -81,6 +83,14 @@ def test_what_helps_is_found_combined_and_kept():
     assert answer["changes"][0]["sentence"].startswith("helps ")
     assert answer["changes"][0]["speedup"] == pytest.approx(2, rel=0.02)
     assert "To keep it" in render(try_document(found), "text")
+
+
+def test_changes_that_disturb_each_other_are_not_combined():
+    speeds = {"4 loader workers": 2.0, "1 thread": 1.2, "4 loader workers + 1 thread": 1.5}
+    found, _ = searched(speeds=speeds)
+    assert found.together.kind == "helps"
+    assert [found.tried[i].change.name for i in found.best] == ["4 loader workers"]
+    assert "2.0" in try_document(found).data.sentence or "1.9" in try_document(found).data.sentence
 
 
 def test_a_healthy_program_hears_that_nothing_helps():

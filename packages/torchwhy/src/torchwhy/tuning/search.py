@@ -124,7 +124,7 @@ class _Search:
             tried.append(Tried(change, "could not be tried", shift_of([], []), 0.0, reason=reason))
         best = _best_of_each_kind(tried)
         together = self._together([tried[i].change for i in best]) if len(best) > 1 else None
-        if len(best) > 1 and (together is None or together.kind != "helps"):
+        if together is not None and (together.kind != "helps" or together.shift.ratio > tried[best[0]].shift.ratio):
             best = best[:1]
         self._warn(before, read_cpu_times())
         example = unchanged[0] if unchanged else self._first
