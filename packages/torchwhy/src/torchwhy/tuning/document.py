@@ -133,11 +133,13 @@ def _sentence(found: Search) -> str:
     if not best and not measured:
         return "No change could be tried."
     if not best:
-        return f"Nothing helps: of {counted(measured, 'change')} from outside, no one makes the program faster."
+        risky = any(one.faster for one in found.tried)
+        what = "Only what changes the results" if risky else "Nothing that can be changed from outside"
+        return f"{what} makes the program faster; {counted(measured, 'change')} measured."
     whole = found.together if len(best) > 1 and found.together else best[0]
     names = enumeration([one.change.name for one in best])
-    what, before = ("Steps are", duration(found.step_us)) if found.label else ("The run is", duration(found.step_us))
-    return f"{what} {_speed(whole)} times as fast with {names}; before: {before}."
+    what = "Steps are" if found.label else "The run is"
+    return f"{what} {_speed(whole)} times as fast with {names}; before: {duration(found.step_us)}."
 
 
 def _speed(one: Tried) -> str:

@@ -133,7 +133,10 @@ class Runs:
         found = room / "findings.json"
         if not found.exists():
             return {}, error or "nothing was recorded"
-        return stakes_of(found.read_bytes()), ""
+        try:
+            return stakes_of(found.read_bytes()), ""
+        except msgspec.MsgspecError:
+            return {}, "it has the findings of several ranks"
 
 
 class _Finding(msgspec.Struct):
