@@ -320,7 +320,7 @@ def _sample(value: Any) -> list[float]:
 
 
 def program_line() -> str:
-    """Return the innermost line of the program itself on the stack, as "train.py:31"; "" where there is none."""
+    """Return the innermost line of the program itself on the stack, as "train.py:31"; "" if nothing on it is."""
     outside = (str(Path(__file__).parents[1]), str(Path(sys.modules["torch"].__file__ or "").parent), "<frozen")
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:

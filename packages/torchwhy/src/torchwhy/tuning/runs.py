@@ -117,7 +117,7 @@ class Runs:
             return msgspec.structs.replace(record, results=results, wall_s=wall_s)
 
     def profile(self, limit_s: float) -> tuple[dict[str, float], str]:
-        """Record the program as `torchwhy profile` does; return stakes by rule, and why there are none.
+        """Record the program as `torchwhy profile` does; return stakes by rule, and why no stakes are known.
 
         Args:
             limit_s: a run that takes longer is ended; its trace is read nevertheless.

@@ -51,7 +51,7 @@ class Tried:
         shift: how the times of steps relate to those of the unchanged program; not judged where it could not be tried.
         confidence: of the shift's interval.
         faster: whether that interval, corrected for the number of changes, shows that it is faster.
-        agreement: of the results; None where there are none.
+        agreement: of the results; None where it could not be tried.
         runs: of the changed program.
         saved_us: of each step, by the medians.
         later_us: by how much its first steps are over later, such as by compiling.

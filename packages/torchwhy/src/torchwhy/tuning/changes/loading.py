@@ -18,7 +18,7 @@ MOST_WORKERS = 16
 
 @changes("dataloader-wait", "dataloader-single-process", "between-steps-gap", "starved-threads")
 def workers(facts: Facts) -> Iterator[Change]:
-    """Worker processes where there are none: one, two, half of the processors, all; or none where there are some."""
+    """One or two workers, half as many as processors, or as many; and no workers where the program has some."""
     alone = [one for one in facts.loaders if not one.workers and not one.iterable]
     if alone:
         counts = {1, 2, facts.processors // 2, facts.processors} & set(
