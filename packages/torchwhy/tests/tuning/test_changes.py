@@ -50,6 +50,12 @@ def test_what_answers_the_largest_stake_comes_first():
     assert first.permanent == ("DataLoader(..., num_workers=4, persistent_workers=True)  # train.py:31",)
 
 
+@pytest.mark.parametrize(("processors", "counts"), [(1, [1]), (2, [2, 1]), (8, [8, 4, 2, 1]), (128, [16, 2, 1])])
+def test_workers_fit_the_machine(processors, counts):
+    found = names(Facts(processors=processors, loaders=(LOADER,)), {"dataloader-wait": 0.5})[: len(counts) + 1]
+    assert [int(name.split()[0]) for name in found if "loader worker" in name] == counts
+
+
 @pytest.mark.parametrize(
     ("facts", "absent"),
     [

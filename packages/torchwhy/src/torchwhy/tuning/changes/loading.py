@@ -21,9 +21,8 @@ def workers(facts: Facts) -> Iterator[Change]:
     """One or two workers, half as many as processors, or as many; and no workers where the program has some."""
     alone = [one for one in facts.loaders if not one.workers and not one.iterable]
     if alone:
-        counts = {1, 2, facts.processors // 2, facts.processors} & set(
-            range(1, min(facts.processors, MOST_WORKERS) + 1)
-        )
+        half, every = (min(count, MOST_WORKERS) for count in (facts.processors // 2, facts.processors))
+        counts = {1, 2, half, every} & set(range(1, every + 1))
         for count in sorted(counts, reverse=True):
             options = {"num_workers": count, "persistent_workers": True}
             yield _change(alone, options, count, partial(_set_options, "alone", options))
