@@ -24,10 +24,12 @@ FACTS = Facts(
 class Pretended:
     """Runs that take no time but that of a clock."""
 
-    def __init__(self, program, speeds=None, wall_s=8.0, stakes=None, error="", results=None, source="optimizer"):
+    def __init__(
+        self, program, speeds=None, wall_s=8.0, stakes=None, error="", results=None, source="optimizer", slow=""
+    ):
         self.program, self.speeds, self.wall_s, self.error = program, speeds or {}, wall_s, error
         self.stakes = {"dataloader-wait": 0.4} if stakes is None else stakes
-        self.results, self.source = results or {}, source
+        self.results, self.source, self.slow = results or {}, source, slow
         self.now_s, self.names, self.random = 0.0, [], np.random.default_rng(0)
 
     def clock(self):
@@ -38,7 +40,8 @@ class Pretended:
         return self.stakes, "" if self.stakes else "it took longer than 20 s"
 
     def run(self, change, *, limit_s, source="", fewest=12, most_s=10.0):
-        self.now_s += self.wall_s
+        wall_s = self.wall_s * (20 if self.slow and change and change.name == self.slow else 1)
+        self.now_s += wall_s
         if self.error:
             return Record(error=self.error, wall_s=self.wall_s)
         names = change.name.split(" + ") if change else []
@@ -51,7 +54,7 @@ class Pretended:
         results = next((self.results[name] for name in names if name in self.results), Results(losses=[1.0]))
         label = "Adam.step" if self.source else ""
         return Record(
-            [step_us] * 30, 1e6 + later_us, self.source, label, results=results, facts=FACTS, wall_s=self.wall_s
+            [step_us] * 30, 1e6 + later_us, self.source, label, results=results, facts=FACTS, wall_s=wall_s
         )
 
 
@@ -128,6 +131,14 @@ def test_the_budget_limits_the_changes_to_those_with_most_at_stake():
     assert {one.reason for one in open_ones} == {"no time within the budget of 260 s"}
     assert [found.tried[i].change.name for i in found.best] == ["4 loader workers"]
     assert runs.now_s <= 260
+
+
+def test_a_change_whose_runs_take_long_does_not_stop_the_others():
+    found, runs = searched(budget_s=600, speeds={"4 loader workers": 1.5}, slow="torch.compile")
+    [compiled] = [one for one in found.tried if one.change.name == "torch.compile"]
+    assert (compiled.kind, compiled.reason) == ("could not be tried", "no time within the budget")
+    assert [found.tried[i].change.name for i in found.best] == ["4 loader workers"]
+    assert runs.now_s <= 608
 
 
 @pytest.mark.parametrize("budget_s", [29, float("nan"), 100])

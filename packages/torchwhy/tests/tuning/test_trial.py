@@ -109,10 +109,19 @@ def test_what_the_budget_cuts_off_is_not_judged():
     found = program.tried([change("fast"), change("same")], time_left=lambda: program.runs < 8)
     assert {one.kind for one in found.values()} == {"could not be tried"}
     assert {one.reason for one in found.values()} == {"the budget ended before"}
-    program = Simulated(0, {"fast": 0.5, "slow": 2.0})
-    found = program.tried([change("fast"), change("slow")], time_left=lambda: program.runs < 14)
+    program = Simulated(0, {"fast": 0.5, "slow": 2.0}, 0.005)
+    several = [change(name) for name in ("fast", "slow", "c", "d", "e")]
+    found = program.tried(several, time_left=lambda: program.runs < 3 * 7 + 1)
     assert found["fast"].reason.startswith("it looks ")
     assert found["slow"].kind == "slower"
+
+
+def test_when_the_budget_ends_whole_rounds_count():
+    program = Simulated(0, {"fast": 0.5}, 0.005)
+    several = [change(name) for name in ("fast", "b", "c", "d", "e")]
+    found = program.tried(several, time_left=lambda: program.runs < 3 * 7 + 9)
+    assert found["fast"].kind == "helps"
+    assert SCREENING < found["fast"].runs < ROUNDS
 
 
 def test_a_program_that_fails_unchanged_is_an_error():

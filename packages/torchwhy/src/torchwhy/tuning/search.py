@@ -118,7 +118,9 @@ class _Search:
                 f"{3 * SCREENING + 3 * (FEWEST_ROUNDS - SCREENING)} runs, got {self._budget_s:g}"
             )
         self._say(f"trying {counted(min(most, len(every)), 'change')}; a run takes {seconds(self._first.wall_s)}")
-        tried, unchanged = try_changes(every[:most], self._measure, rounds=self._rounds, time_left=self._time_left)
+        tried, unchanged = try_changes(
+            every[:most], self._measure, rounds=self._rounds, affordable=self._go_on, time_left=self._time_left
+        )
         for change in every[most:]:
             reason = f"no time within the budget of {self._budget_s:g} s"
             tried.append(Tried(change, "could not be tried", shift_of([], []), 0.0, reason=reason))
@@ -165,6 +167,15 @@ class _Search:
         runs = self._left_s() / self._first.wall_s
         to_the_end = 2 * (FEWEST_ROUNDS - SCREENING)
         return int((runs - to_the_end) / SCREENING) - 2
+
+    def _go_on(self, walls_s: Sequence[float], rounds: int) -> int:
+        """How many changes, the first ones, there is time for, now that it is known how long their runs take."""
+        spent_s, left_s = 2 * self._first.wall_s, self._left_s() - 2 * (FEWEST_ROUNDS - SCREENING) * self._first.wall_s
+        fit = 0
+        for wall_s in walls_s:
+            spent_s += wall_s
+            fit += rounds * spent_s <= left_s
+        return max(fit, 1)
 
     def _rounds(self, live: int) -> int:
         """How many rounds there is time for, if so many changes run on and are then measured together."""

@@ -89,6 +89,7 @@ def try_changes(
     measure: Callable[[Change | None], Record],
     *,
     rounds: Callable[[int], int] = lambda live: ROUNDS,
+    affordable: Callable[[Sequence[float], int], int] = lambda walls_s, rounds: len(walls_s),
     time_left: Callable[[], bool] = lambda: True,
     shuffle: Callable[[list[Any]], None] = _ORDER.shuffle,
     screening: int = SCREENING,
@@ -99,7 +100,10 @@ def try_changes(
         changes: to try.
         measure: runs the program with a change, or as it is.
         rounds: how many rounds there are to be in all, if so many changes still run after `screening`.
-        time_left: whether another run may begin. What is not finished when it says no "could not be tried".
+        affordable: how many changes, the first ones, go on after a round of which so many are left before changes are
+            left out; it is given the seconds that a run of each took.
+        time_left: whether another run may begin. When it says no, the rounds that are whole count: the clock decides,
+            and not what they show, so that the probability of an error stays what it is.
         shuffle: puts a list into the order of the next round.
         screening: rounds before changes are left out.
 
@@ -115,13 +119,17 @@ def try_changes(
         if not _round([one for one in candidates if one.live], unchanged, measure, time_left, shuffle, 1 + twice):
             break
         done += 1
+        live = [one for one in candidates if one.live]
+        if live and done < screening:
+            for one in live[affordable([one.records[-1].wall_s for one in live], screening - done) :]:
+                one.live, one.failed = False, "no time within the budget"
         if done == screening:
             for one in candidates:
                 one.live = one.live and one.shift(0.95).ratio < 1 / (1 + MARGIN)
             total = max(screening, rounds(sum(one.live for one in candidates)))
     joint = 1 - ERROR / max(len(changes), 1)
     whole = done >= screening
-    return [_judged(one, unchanged, joint, whole, done == total) for one in candidates], unchanged
+    return [_judged(one, unchanged, joint, whole) for one in candidates], unchanged
 
 
 def _round(
@@ -156,8 +164,8 @@ def _round(
     return True
 
 
-def _judged(one: _Candidate, unchanged: Sequence[Record], joint: float, whole: bool, finished: bool) -> Tried:
-    reason = _why_open(one, unchanged, whole, finished)
+def _judged(one: _Candidate, unchanged: Sequence[Record], joint: float, whole: bool) -> Tried:
+    reason = _why_open(one, unchanged, joint, whole)
     if reason:
         nothing = Shift(1.0, 1.0, 1.0, judged=False)
         return Tried(one.change, "could not be tried", nothing, 0.0, runs=len(one.records), reason=reason)
@@ -177,13 +185,13 @@ def _judged(one: _Candidate, unchanged: Sequence[Record], joint: float, whole: b
     return Tried(one.change, kind, shift, confidence, faster, agreement, len(one.records), saved_us, later_us)
 
 
-def _why_open(one: _Candidate, unchanged: Sequence[Record], whole: bool, finished: bool) -> str:
+def _why_open(one: _Candidate, unchanged: Sequence[Record], joint: float, whole: bool) -> str:
     """Why nothing is concluded about a change; "" where something is."""
     if one.failed:
         return one.failed
     if not whole:
         return "the budget ended before"
-    if one.live and not finished:
+    if one.live and not one.shift(joint).judged:
         return f"it looks {1 / one.shift(0.95).ratio:.2f} times as fast, and the budget ended before that was certain"
     own, others = ({len(record.steps_us) for record in records} for records in (unchanged, one.records))
     if len(own) == 1 and others != own:
