@@ -53,9 +53,7 @@ class Pretended:
         later_us = 5e6 * ("torch.compile" in names)
         results = next((self.results[name] for name in names if name in self.results), Results(losses=[1.0]))
         label = "Adam.step" if self.source else ""
-        return Record(
-            [step_us] * 30, 1e6 + later_us, self.source, label, results=results, facts=FACTS, wall_s=wall_s
-        )
+        return Record([step_us] * 30, 1e6 + later_us, self.source, label, results=results, facts=FACTS, wall_s=wall_s)
 
 
 def searched(budget_s=900, **options):
