@@ -1,4 +1,4 @@
-"""`torchwhy try` on real programs: what was planted is mended from outside, and a healthy program has nothing to mend."""
+"""`torchwhy try` on real programs: what was planted is mended from outside; a healthy program has nothing to mend."""
 
 import json
 from pathlib import Path
