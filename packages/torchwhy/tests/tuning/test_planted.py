@@ -15,7 +15,6 @@ pytestmark = pytest.mark.many  # each takes minutes
 @pytest.mark.parametrize(
     ("program", "helps"),
     [
-        ("tuning/programs/large_temporaries.py", {"malloc keeps memory"}),
         ("programs/faulty/workers_each_epoch.py", {"no loader workers"}),
         ("programs/healthy/perceptron.py", set()),
     ],
