@@ -34,6 +34,7 @@ CLASSES: Final = {
     "torchwhy.present.rule_pages:RuleList": "`torchwhy rule`",
     "torchwhy.present.memory_snapshot:SnapshotData": "`torchwhy memory SNAPSHOT`",
     "torchwhy.present.memory_changes:ChangesData": "`torchwhy memory BEFORE AFTER`",
+    "torchwhy.tuning.document:TryAnswer": "`torchwhy try SCRIPT`",
     "torchwhy.cli.info:Answer": "`torchwhy info`",
     "torchwhy.capture.operators:OperatorsFile": "tables of operators in a run's folder",
     "torchwhy.capture.step_counts:FlopsFile": "`flops.json` in a run's folder",

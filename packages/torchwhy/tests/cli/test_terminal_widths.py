@@ -19,7 +19,7 @@ from torchwhy.trace.tables.sql import RELATIONS
 
 LONG = "a_rather_long_name_of_a_function_that_goes_on_and_on_beyond_what_any_terminal_shows"
 NEVER_READ = {"profile", "measure", "experiment", "view", "report", "cut", "merge", "export", "info", "gate"} | {
-    "mcp", "skill", "bisect",
+    "mcp", "skill", "bisect", "try",
 }  # fmt: skip
 """Commands that run something, write a file, or print no table."""
 

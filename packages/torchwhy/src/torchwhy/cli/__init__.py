@@ -16,7 +16,11 @@ def main() -> None:
 
     from torchwhy.cli.app import app
 
-    named = [each for each in app.registered_commands if each.callback and [each.callback.__name__] == sys.argv[1:2]]
+    named = [
+        each
+        for each in app.registered_commands
+        if each.callback and [each.name or each.callback.__name__] == sys.argv[1:2]
+    ]
     if named:  # typer reads the options of every command it knows, which takes longer than a small trace
         app = copy.copy(app)
         app.registered_commands = named

@@ -206,6 +206,32 @@ def profile(
     raise typer.Exit(status)
 
 
+@app.command(
+    "try", rich_help_panel=RECORD, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+def try_changes(
+    words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
+    module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
+    budget: Annotated[float, typer.Option("--budget", metavar="SECONDS", help="To spend, 30 at least.")] = 300,
+    form: Form = "text",
+) -> None:
+    """Find out what makes a program faster without an edit, and whether its results stay.
+
+    Threads, workers of loaders, allocators, precision, torch.compile and more are changed from outside, first what
+    answers the findings of torchwhy profile. Each change is measured in turns with the unchanged program, in new
+    processes:
+
+    torchwhy try --budget 600 train.py --epochs 1
+
+    The answer says how to keep what helps. No file is edited, but what the program itself writes, it writes in each
+    run. Long programs are ended after some steps. Exit status 1: nothing helps; 2: misuse; 3: the program fails.
+    """
+    _need_torch("try")
+    from torchwhy.cli import try_changes as command
+
+    raise typer.Exit(command.run(words, module, budget, form))
+
+
 @app.command(rich_help_panel=RECORD)
 def measure(
     statements: Annotated[

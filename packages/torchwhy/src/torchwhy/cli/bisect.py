@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchwhy.cli.console import complain, tell
+from torchwhy.cli.console import complain, ending_in_order, tell
 from torchwhy.cli.documents import show
 from torchwhy.errors import ArgumentError
 from torchwhy.history.bisecting import CommandFailedError, bisect, measure_of
@@ -40,7 +37,7 @@ def run(words: Sequence[str], request: Request) -> int:
     here = Path.cwd()
     try:
         check_format(request.form)
-        with _ending_in_order():
+        with ending_in_order():
             found = bisect(
                 Repository(here),
                 measure_of(words, request.metric, here),
@@ -56,13 +53,3 @@ def run(words: Sequence[str], request: Request) -> int:
         return complain(error, 3)
     show(bisection_document(found), request.form)
     return 0 if found.kind == "found" else 1
-
-
-@contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """Let SIGTERM, by which a job of CI is cancelled, check out the branch again, as Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import warnings
@@ -19,6 +20,7 @@ from torchwhy.wording import safe
 __all__ = [
     "answer",
     "complain",
+    "ending_in_order",
     "line",
     "patience",
     "say",
@@ -82,6 +84,16 @@ def complain(error: Exception | str, status: int) -> int:
     """Print an error in one line and return the exit status."""
     say(f"error: {' '.join(str(error).split())}")
     return status
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Let SIGTERM, by which a job of CI is cancelled, run what must run at the end, as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

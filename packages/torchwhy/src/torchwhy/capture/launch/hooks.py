@@ -75,6 +75,11 @@ class StepWatch:
             )
 
     @property
+    def source(self) -> Source | None:
+        """What steps begin with; None as long as no steps are found."""
+        return self._finder.source
+
+    @property
     def step_is_over(self) -> bool:
         """Whether the optimizer has stepped in the step that is open."""
         return self._finder.is_over

@@ -1,0 +1,1 @@
+"""Changes by what they concern; `tuning.catalogue` finds them in these files."""

@@ -1,0 +1,204 @@
+"""What `torchwhy try` answers, as a document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from torchwhy.present.document import (
+    Block,
+    Code,
+    Column,
+    Document,
+    Row,
+    Table,
+    Text,
+    VerdictBlock,
+    Words,
+)
+from torchwhy.schema import SCHEMA
+from torchwhy.tuning.search import Search
+from torchwhy.tuning.trial import ERROR, Tried
+from torchwhy.wording import counted, duration, enumeration, percent, seconds
+
+__all__ = ["TriedChange", "TryAnswer", "try_document"]
+
+LATER_US = 1e6
+"""A start that takes longer by less is not worth a word."""
+
+
+class TriedChange(msgspec.Struct, frozen=True):
+    """A change and what became of it.
+
+    Attributes:
+        name: in a few words.
+        kind: "helps", "no difference seen", "slower", "changes the results" or "could not be tried".
+        sentence: the same for people.
+        speedup: how many times as many steps run in the same time, and in `low` and `high` the interval that holds it
+            with `confidence`; null where the change could not be tried.
+        faster: whether it is faster, beyond the noise and corrected for the number of changes.
+        answers: slugs of the findings that it may answer.
+        stake: the share of the time that these put at stake.
+        results: how the results relate to those of the unchanged program.
+        difference: the largest relative difference of results; null where they were not compared or have other shapes.
+        compared: what was compared.
+        inexact: how the change alters the arithmetic; "" where it does not.
+        later_us: by how much its first steps are over later.
+        runs: of the changed program.
+        permanent: lines to write.
+    """
+
+    name: str
+    kind: str
+    sentence: str
+    speedup: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    faster: bool
+    answers: tuple[str, ...]
+    stake: float
+    results: str
+    difference: float | None
+    compared: tuple[str, ...]
+    inexact: str
+    later_us: float
+    runs: int
+    permanent: tuple[str, ...]
+
+
+class TryAnswer(msgspec.Struct, frozen=True):
+    """What `torchwhy try` found.
+
+    Attributes:
+        kind: "helps" or "nothing helps".
+        best: names of the changes to keep.
+        permanent: the lines that keep them.
+        steps_from: what begins a step; "" where whole runs were timed.
+        steps: that count in each run.
+        step_us: of the unchanged program.
+    """
+
+    schema: int
+    command: tuple[str, ...]
+    kind: str
+    sentence: str
+    best: tuple[str, ...]
+    permanent: tuple[str, ...]
+    steps_from: str
+    steps: int
+    step_us: float
+    changes: tuple[TriedChange, ...]
+    together: TriedChange | None
+    budget_s: float
+    spent_s: float
+    caveats: tuple[str, ...]
+
+
+def try_document(found: Search) -> Document:
+    """Return what helps, a line for each change, and how to keep what helps."""
+    answer = _answer(found)
+    blocks: list[Block] = [
+        VerdictBlock(answer.kind, answer.sentence, found.caveats, look="good" if found.best else "warning"),
+        _table(found),
+    ]
+    if answer.permanent:
+        blocks.append(Code(answer.permanent, title="To keep it"))
+    for one in found.tried:
+        if one.faster and one.kind == "changes the results":
+            text = f"{one.change.name} makes it faster, too, but changes the results; if that is right: "
+            blocks.append(Text(text + "; ".join(one.change.permanent)))
+        blocks += [Text(f"{one.change.name}: {cost}.") for cost in _costs(one)]
+    blocks.append(Text(_note(found), look="dim"))
+    return Document(" ".join(found.command), tuple(blocks), answer, command="try")
+
+
+def _answer(found: Search) -> TryAnswer:
+    best = [found.tried[i] for i in found.best]
+    permanent = tuple(line for one in best for line in one.change.permanent)
+    together = _tried(found.together) if found.together else None
+    return TryAnswer(
+        SCHEMA, found.command, "helps" if best else "nothing helps", _sentence(found),
+        tuple(one.change.name for one in best),
+        permanent, found.label, found.steps, found.step_us, tuple(map(_tried, found.tried)), together, found.budget_s,
+        found.spent_s, found.caveats,
+    )  # fmt: skip
+
+
+def _sentence(found: Search) -> str:
+    best = [found.tried[i] for i in found.best]
+    measured = sum(one.kind != "could not be tried" for one in found.tried)
+    if not best and not measured:
+        return "No change could be tried."
+    if not best:
+        risky = any(one.faster for one in found.tried)
+        what = "Only what changes the results" if risky else "Nothing that can be changed from outside"
+        return f"{what} makes the program faster; {counted(measured, 'change')} measured."
+    whole = found.together if len(best) > 1 and found.together else best[0]
+    names = enumeration([one.change.name for one in best])
+    what = "Steps are" if found.label else "The run is"
+    return f"{what} {_speed(whole)} times as fast with {names}; before: {duration(found.step_us)}."
+
+
+def _speed(one: Tried) -> str:
+    return f"{1 / one.shift.ratio:.2f} ({_interval(one)})"
+
+
+def _interval(one: Tried) -> str:
+    return f"{1 / one.shift.high:.2f} to {1 / one.shift.low:.2f}"
+
+
+def _said(one: Tried) -> str:
+    """What became of a change, for people."""
+    if one.kind == "could not be tried":
+        return f"could not be tried: {one.reason}"
+    kind = "changes the results," if one.kind == "changes the results" else one.kind
+    return "; ".join([f"{kind} {1 / one.shift.ratio:.2f}x ({_interval(one)})", *_costs(one)])
+
+
+def _costs(one: Tried) -> Iterator[str]:
+    """What a change that makes the program faster costs."""
+    if one.faster and one.change.inexact:
+        yield one.change.inexact
+    if one.faster and one.later_us > LATER_US:
+        steps = counted(math.ceil(one.later_us / one.saved_us), "step") if one.saved_us > 0 else "no number of steps"
+        yield f"it starts {duration(one.later_us)} later, made up for by {steps}"
+
+
+def _table(found: Search) -> Table:
+    columns = (Column("change"), Column("verdict"), Column("speed"), Column("results"))
+    everything = [*found.tried, *([found.together] if found.together else [])]
+    rows = tuple(Row((Words(one.change.name), one.kind, *_measured(one))) for one in everything)
+    asked = [one for one in found.tried if one.change.answers]
+    slugs = dict.fromkeys(slug for one in asked for slug in one.change.answers)
+    sentences = (f"Findings ask for the first {len(asked)}: {enumeration([*slugs])}.",) if asked else ()
+    return Table(columns, rows, "Changes", sentences, noun=("change", "changes"), answers=True)
+
+
+def _measured(one: Tried) -> tuple[str, Words]:
+    if one.agreement is None:
+        return "-", Words(one.reason)
+    return f"{1 / one.shift.ratio:.2f}x ({_interval(one)})", Words(one.agreement.said)
+
+
+def _tried(one: Tried) -> TriedChange:
+    measured, agreement = one.agreement is not None, one.agreement
+    finite = agreement is not None and math.isfinite(agreement.largest)
+    return TriedChange(
+        one.change.name, one.kind, _said(one), 1 / one.shift.ratio if measured else None,
+        1 / one.shift.high if measured else None, 1 / one.shift.low if measured else None, one.confidence, one.faster,
+        one.change.answers, one.change.stake, agreement.said if agreement else "",
+        agreement.largest if agreement and finite else None, agreement.compared if agreement else (),
+        one.change.inexact, one.later_us, one.runs, one.change.permanent,
+    )  # fmt: skip
+
+
+def _note(found: Search) -> str:
+    of = f"{counted(found.steps, 'step')} of each run ({found.label})" if found.label else "each run"
+    return (
+        f"1.42x: {of} took 1/1.42 of the unchanged program's time, in new processes in turns; behind it the interval. "
+        f"With {percent(1 - ERROR)} confidence no change is said to help by chance, all of them together. "
+        f"{seconds(found.spent_s)} of {seconds(found.budget_s)} spent."
+    )
