@@ -25,7 +25,7 @@ WATCHED: Final = 3
 """In so many steps the outputs of modules are kept; these are among those that are not timed."""
 
 SETTLED: Final = 8
-"""After so many steps of a source it is believed; an optimizer at once, since nothing goes before it."""
+"""A source of steps is accepted after this many steps; an optimizer at once, since it takes precedence."""
 
 CALLS: Final = 64
 LOSSES: Final = 2000
