@@ -73,7 +73,7 @@ def rows_stacked(trace: Trace, *, share: float = 0.1, per_step: int = 2, steps: 
         window=window,
         evidence=evidence(trace, rows),
         cause="Long lists of small tensors are gathered in Python and joined by torch.stack in every step.",
-        fix="Leave the gradients in their list, which torch._foreach_norm, torch._foreach_mul_ and similar operators take; "
+        fix="Leave the gradients in their list: torch._foreach_norm and similar operators take lists; "
         "torch.func.vmap(torch.func.grad(f)) computes those of single samples together."
         if gradients
         else "Keep the rows in one preallocated tensor, filled in place; take a batch with one index: states[rows].",
