@@ -205,6 +205,8 @@ def run_plan(module: nn.Module, rate: float | None, x: Tensor) -> Tensor:
     """Run a module's plan on a whole signal; see `plan_of`. What it did is kept for `call_again`."""
     plan = plan_of(module, rate)
     y = plan.run(x)
+    if _compiling():  # the compiler would read all of the table, which loses entries whenever modules are collected
+        return y
     known = _plans.get(id(module))
     if known is not None and known.plan is plan and not (known.tensors or known.unwatched or known.hooked):
         known.again = plan.again(x)

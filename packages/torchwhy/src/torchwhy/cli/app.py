@@ -40,6 +40,7 @@ Steps = Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only 
 OneTrace = Annotated[
     str, typer.Argument(metavar="TRACE", help="A trace (.json, .json.gz, or of another recorder), or a run's folder.")
 ]
+AsModule = Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")]
 Opens = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 _WRITTEN = typer.Option("--output", "-o", metavar="FILE", help="The file to write; compressed if it ends in .gz.")
 WrittenFile = Annotated[Path, _WRITTEN]
@@ -78,7 +79,7 @@ def profile(
         list[str] | None,
         typer.Argument(metavar="SCRIPT [ARGS...]", help="The script, with its arguments.", show_default=False),
     ] = None,
-    module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
+    module: AsModule = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -211,7 +212,7 @@ def profile(
 )
 def try_changes(
     words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
-    module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
+    module: AsModule = False,
     budget: Annotated[float, typer.Option("--budget", metavar="SECONDS", help="To spend, 30 at least.")] = 300,
     form: Form = "text",
 ) -> None:
