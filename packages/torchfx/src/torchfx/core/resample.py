@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -197,6 +196,8 @@ class Resample(Processor):
                 f"got {number_text(self.rate)} Hz"
             )
         if max(up, down) > MOST_TERM:
+            from fractions import Fraction
+
             up, down = Fraction(up, down).limit_denominator(MOST_TERM * down // max(up, down)).as_integer_ratio()
         # The compiler does not look into caches.
         return (ratio_of.__wrapped__ if torch.compiler.is_compiling() else ratio_of)(up, down, self.quality)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import torch
@@ -128,6 +127,8 @@ class Responses(nn.Module):
 
     def _repr_html_(self) -> str | None:
         """Return a picture for notebooks, or None, which leaves the text."""
+        from html import escape
+
         from torchfx.response.picture import as_png
 
         rate = getattr(self, "fs", None) or ambient_rate() or SHOWN_RATE
