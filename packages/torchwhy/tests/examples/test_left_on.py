@@ -1,4 +1,4 @@
-"""The worked example of `torchwhy try`: anomaly detection that was left on is seen, and taking it out leaves the results."""
+"""The example of `torchwhy try`: anomaly detection that was left on is seen, and taking it out keeps the results."""
 
 from pathlib import Path
 
