@@ -36,7 +36,7 @@
     const link = part("page");
     link.href = chosen().page;
     link.textContent = chosen().name;
-    part("summary").textContent = chosen().summary;
+    part("summary").textContent = chosen().summary.replaceAll("`", "");
     process();
   }
 
