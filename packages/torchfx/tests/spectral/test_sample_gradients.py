@@ -51,10 +51,15 @@ def test_it_is_the_definitions_gradient(data):
     single = x.float().requires_grad_()
     y = _ops.mel_forward(single, window, filters, *settings)
     (found,) = torch.autograd.grad(y, single, grad.float())
-    # A band near its floor, or a small magnitude, has a slope of which float32 knows few digits: of 400 random settings
-    # the worst was 4e-3 off.
-    steep = any(logarithm) or power < 2
-    assert (found - expected).abs().max() <= (1e-2 if steep else 2e-6) * scale
+    if not any(logarithm) and power == 2:
+        assert (found - expected).abs().max() <= 2e-6 * scale
+        return
+    # A band at its floor, or a small magnitude, has a slope of which float32 knows few digits. Samples that differ by
+    # their rounding show it; of 270 settings where they agree to 3e-5, the worst gradient was 5e-4 off.
+    nudged = (x + 3e-7 * torch.randn(x.shape, dtype=x.dtype, generator=generator) for _ in range(3))
+    slopes = [composite.mel_backward({}, grad, each, window, filters, *settings) for each in nudged]
+    if max((each - expected).abs().max() for each in slopes) <= 3e-5 * scale:
+        assert (found - expected).abs().max() <= 1e-3 * scale
 
 
 @pytest.mark.parametrize("time", [700, 9000, 60_000])

@@ -65,7 +65,7 @@ del torchwhy_attach
 def record_process(pid: int, request: Request, say: Callable[[str], None] = lambda _: None) -> Progress:
     """Have a process record itself and return its answer; an interrupt ends the recording early and keeps it.
 
-    Who may do everything becomes the user of the process for good: what that user can change is not written as root.
+    Root takes on the user of the process for good, and so writes no file as root that this user can replace.
 
     Args:
         pid: number of the process.

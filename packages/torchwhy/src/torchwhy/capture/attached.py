@@ -109,7 +109,7 @@ _listening: list[threading.Thread] = []
 def listen() -> None:
     """Let `torchwhy profile --pid` record this process later. Until then a thread looks for a request 5 times a second.
 
-    Only this user, and who may do everything, can ask. Python 3.14 needs no such call. A second call does nothing.
+    Only the same user and root can send a request. Python 3.14 needs no such call. A second call does nothing.
 
     Raises:
         TorchWhyError: the folder for requests belongs to somebody else, or others may enter it.
@@ -156,7 +156,7 @@ def serve(folder: str) -> None:
 
 
 def _serve(folder: Path) -> None:
-    """Progress one request; whatever goes wrong becomes the answer."""
+    """Serve one request; any error becomes the answer."""
     try:
         data = (folder / REQUEST).read_bytes()
         (folder / REQUEST).unlink()
