@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+from torch.profiler import record_function
 from torch.utils.checkpoint import checkpoint
 
 from torchwhy.capture.open_calls import inside_pytorch, inside_transform
@@ -40,6 +41,33 @@ def test_labels_may_be_open_while_one_recording_ends_and_the_next_begins(tmp_pat
     command = [sys.executable, "-c", LABELS, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "ended well\n"), ran.stderr
+
+
+def test_each_bytecode_of_a_label_that_begins_or_ends_is_inside():
+    """A pending call may be made at any of them; the call that is open is in no object that can be found."""
+    label, asked = record_function("label"), []
+
+    def trace(frame, event, argument):
+        if frame.f_code.co_filename == torch.autograd.profiler.__file__:
+            frame.f_trace_opcodes = True
+            return look
+        return None
+
+    def look(frame, event, argument):
+        asked.append((frame.f_code.co_name, inside_pytorch()))
+        return look
+
+    before = sys.gettrace()
+    for change in (label.__enter__, lambda: label.__exit__(None, None, None)):
+        sys.settrace(trace)
+        try:
+            change()
+        finally:
+            sys.settrace(before)
+        assert not inside_pytorch()
+    assert {name for name, _ in asked} >= {"__enter__", "__exit__"}
+    assert len(asked) > 20
+    assert all(inside for _, inside in asked)
 
 
 @pytest.fixture
@@ -145,6 +173,7 @@ def test_what_a_compiled_region_calls_is_inside(look, seen):
 
 REENTRANT = """
 import torch
+from torch.profiler import record_function
 from torch.utils.checkpoint import checkpoint
 model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -31,17 +31,33 @@ class _Symbol(ctypes.Structure):
 
 
 def inside_pytorch() -> bool:
-    """Whether PyTorch's native code has called the Python code that runs now: an operator or a backward pass is open.
+    """Whether PyTorch has called the Python code that runs now: an operator or a backward pass is open.
 
     That is so in a custom `autograd.Function`, a reentrant checkpoint, an operator written in Python, a compiled region
     and hooks of the backward pass. It is read from the C stack; False where the system can't show that (Windows, musl).
+    It is also so, on every system, while a label begins or ends: `detach_labels` does not see such a label.
     """
+    if _label_begins_or_ends():
+        return True
     library = _native_stack()
     if library is None:
         return False
     frames = (ctypes.c_void_p * DEEPEST)()
     depth = library.backtrace(frames, DEEPEST)
     return depth == DEEPEST or any(_is_pytorchs(address) for address in frames[:depth] if address)
+
+
+def _label_begins_or_ends() -> bool:
+    """Whether `record_function` runs now: it keeps the open call in a local variable for some bytecodes.
+
+    The interpreter may make a pending call or run a signal handler there. It often does when a garbage collection has
+    just ended: the collection holds Python's lock, other threads wait for that, and the collection's label ends then.
+    """
+    file = getattr(sys.modules.get("torch.autograd.profiler"), "__file__", None)
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != file:
+        frame = frame.f_back
+    return frame is not None
 
 
 def inside_transform() -> bool:
