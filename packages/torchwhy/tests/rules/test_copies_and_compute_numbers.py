@@ -78,6 +78,15 @@ def test_pinning_is_advised_where_the_program_needs_it():
     assert "DataLoader" not in only("pageable-copy", fetched).fix
 
 
+@pytest.mark.parametrize(
+    ("others", "asks"),
+    [((), False), ((("aten::mul", "long int"),), False), ((("aten::add", "float"),), True),
+     ((("aten::linear", "double"),), True), ((("aten::embedding", "double"),), True)],
+)  # fmt: skip
+def test_double_precision_alone_without_layers_is_a_choice(others, asks):
+    assert (only("fp64", products.solving(*others)).severity != "info") == asks
+
+
 def test_advice_fits_the_device():
     ampere = only("fp32-matmul-no-tc", products.single_precision_on_an_a100()).fix
     volta = only("fp32-matmul-no-tc", products.single_precision_on_a_v100()).fix

@@ -517,6 +517,34 @@ def test_a_line_that_goes_through_items_itself_is_to_keep_a_running_result():
     assert "Of the samples at that line" not in finding.cause, "no function lies below it"
 
 
+INDEX = ("pandas/core/indexing.py(1170): __getitem__ |return self._getitem_axis(key, axis=axis)",)
+
+
+@pytest.mark.parametrize(
+    ("line", "below", "advice"),
+    [
+        ("ids = [self.words.index(word) for word in words]", (), "make a dict"),
+        ("ids = [self.words.index(word) for word in words]", ("numpy/strings.py(4): index |return _index(a)",), ""),
+        ("ids = [self.place_of_index(word) for word in words]", (), ""),
+        ("self.states = np.concatenate([self.states, state[None]])", (), "copies all that was joined so far"),
+        ("seen = torch.cat((seen, x), 1)", (), "copies all that was joined so far"),
+        ("table[key] = np.append(table[key], row)", (), "copies all that was joined so far"),
+        ("self.states = np.concatenate([other.states, state])", (), ""),
+        ("x = np.concatenate([x2, y])", (), ""),
+        ("x = np.concatenate([x[1:], y])", (), ""),
+        ("row = self.frame.iloc[i]", INDEX, "frame.to_numpy()"),
+        ("row = self.frame.iloc[i]", ("numpy/core/records.py(9): __getitem__ |return x",), ""),
+    ],
+)
+def test_a_line_that_makes_a_known_slow_call_has_its_own_advice(line, below, advice):
+    own = f"train.py(30): step |{line}"
+    known = ("make a dict", "copies all that was joined so far", "frame.to_numpy()")
+    loading = one(case_batches.in_own_process(us=600, frame=own, below=below), "dataloader-wait")
+    for finding in (one(pausing(*below, own), "between-steps-gap"), loading):
+        assert [one for one in known if one in finding.fix] == [advice][: bool(advice)]
+        assert f"train.py(30): step: {line}" in finding.cause
+
+
 def test_a_line_that_says_nothing_gets_the_general_advice():
     finding = one(pausing("train.py(30): step |self.device.poll()"), "between-steps-gap")
     assert "record_function" in finding.fix
