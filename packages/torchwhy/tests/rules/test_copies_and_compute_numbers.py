@@ -446,6 +446,17 @@ def test_factors_completed_to_square_matrices_are_advised_against(name, given, d
     assert ("full_matrices=False" in only("cpu-hotspot", decomposed(name, given, dims)).fix) == advised
 
 
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_decomposition_without_a_gradient_may_be_kept(trained):
+    story = Story(gpu=None)
+    for step, at in enumerate(story.steps(4, 20_000)):
+        story.op("aten::linalg_eigh", at + 10, 15_000, Input_Dims=[[300, 300], []], Sequence_number=step)
+        node = "autograd::engine::evaluate_function: LinalgEighBackward0"
+        if trained:
+            story.op(node, at + 16_000, 50, Sequence_number=step, Fwd_thread_id=1)
+    assert only("cpu-hotspot", story).fix.startswith("Where its matrix doesn't change from step to step") != trained
+
+
 @pytest.mark.parametrize(("filled", "advised"), [([512, 256], True), ([512, 255], False)])
 def test_weights_that_are_filled_again_belong_before_the_loop(filled, advised):
     story = Story(gpu=None)
