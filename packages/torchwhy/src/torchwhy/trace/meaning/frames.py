@@ -135,7 +135,7 @@ JOINS_TO_ITSELF: Final = Meaning(
     r"(concatenate|append|[vh]stack|concat|cat)\((.*[^\w.])?(?P=whole)(?![\w.(\[])",
     Kind.PYTHON,
 )
-"""A line of source that makes an array, a tensor or a table anew, of itself and more."""
+"""A line of source that makes an array, a tensor or a table of itself and more."""
 
 LOOKS_UP_ROWS: Final = Meaning(
     r"(.*[/\\])?pandas[/\\]core[/\\](indexing\.py.*: __getitem__|frame\.py.*: iter(rows|tuples))", Kind.PYTHON
