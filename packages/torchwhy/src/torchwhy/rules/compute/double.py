@@ -27,8 +27,8 @@ from torchwhy.wording import percent
 
 __all__ = ["fp64", "in_double"]
 
-LAYER: Final = LINEAR | CONVOLUTION | TABLE_LOOKUP
-"""Layers of networks."""
+_LAYER: Final = LINEAR | CONVOLUTION | TABLE_LOOKUP | LIBRARY_OPERATOR
+"""Layers of networks, and what packages with a vocabulary compute, such as filters."""
 
 _SHORTER: Final = {"float32", "float16", "bfloat16", "complex64"}
 
@@ -54,8 +54,8 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
     Fix: pass float32. Usual sources are NumPy arrays, which are float64 by default, and filter coefficients.
 
     Known problems: some programs need double precision. Without a device, one that computes in nothing else and has no
-    layers, such as a solver, gets this as information only. Without recorded shapes the CPU's operators are not judged;
-    of kernels only those whose names tell the type.
+    layers or filters, such as a solver, gets this as information only. Without recorded shapes the CPU's operators are
+    not judged; of kernels only those whose names tell the type.
     """
     if trace.has_gpu:
         yield from _fp64_on_device(trace, share)
@@ -132,7 +132,7 @@ def _all_on_purpose(trace: Trace) -> bool:
     """Whether a program computes with double numbers alone, and has no layers, which don't need them."""
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
-    if events.any_of(LAYER):
+    if events.any_of(_LAYER):
         return False
     _, first = np.unique(events.text_ids("Input type", rows), return_index=True)
     return not any(set(dtypes(trace, int(row))) & _SHORTER for row in rows[first])

@@ -44,14 +44,13 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.08) -> I
 
     Sees: a matrix product or a sort (with elementwise operators and norms of its result's shape after it) whose result
     is read by `aten::select`, `slice`, `narrow` or `diagonal` alone, 25% of it or less together, by the shapes of what
-    is read. Its time, with that of its backward pass, is 8% of the window or more.
+    is read; a slice along the dimension of a softmax or a norm in between needs all of it. Its time, with that of its
+    backward pass, is 8% of the window or more.
 
     Costs: the part that nobody reads is computed, written, and in training differentiated.
 
     Fix: take the part of the input first: the last position before the head, the rows of interest before the product.
     The diagonal of a product is a sum of elementwise products. In place of a sort `topk`, or `kthvalue`, `min`, `max`.
-
-    A slice along the dimension of a softmax or a norm in between needs all of the result.
 
     Known problems: tensors are known by their shapes. Another tensor of the same shape that is read later hides the
     finding, and one of the slice's shape may be taken for it.

@@ -207,10 +207,10 @@ def _differ_in_length(trace: Trace, calls: Int32) -> bool:
     slices = calls[events.are(SLICE, calls)]
     if not len(masked) or not len(slices):
         return False
-    taken = {shape[0] for row in slices.tolist() if (shape := shapes(trace, row))}
-    made = {shape[:k] + shape[k + 1 :] for shape in taken for k in range(len(shape))}
-    of_slices = sum(shapes(trace, row)[:1] and shapes(trace, row)[0] in made for row in masked.tolist())
-    return 2 * of_slices >= len(slices)
+    whole = {taken[0] for row in slices.tolist() if (taken := shapes(trace, row))}
+    made = {shape[:k] + shape[k + 1 :] for shape in whole for k in range(len(shape))}
+    of_slices = [row for row in masked.tolist() if (taken := shapes(trace, row)) and taken[0] in made]
+    return 2 * len(of_slices) >= len(slices)
 
 
 def _recurrence(trace: Trace, cells: Int32) -> tuple[str, str]:

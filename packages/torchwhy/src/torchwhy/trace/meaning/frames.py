@@ -131,11 +131,11 @@ SEARCHES: Final = Meaning(r".*[\w\])]\.index\(", Kind.PYTHON)
 """A line of source that looks for the place of an item."""
 
 JOINS_TO_ITSELF: Final = Meaning(
-    r"(?P<whole>[A-Za-z_][\w.]*(\[[^\]=]*\])?) *= *(np|numpy|torch|pd|pandas)\."
+    r"(?P<whole>[A-Za-z_]\w*(\.\w+|\[[^\]=]*\])+) *= *(np|numpy|torch|pd|pandas)\."
     r"(concatenate|append|[vh]stack|concat|cat)\((.*[^\w.])?(?P=whole)(?![\w.(\[])",
     Kind.PYTHON,
 )
-"""A line of source that makes an array, a tensor or a table of itself and more."""
+"""A line of source that makes an attribute or an item, which outlives a call, of itself and more."""
 
 LOOKS_UP_ROWS: Final = Meaning(
     r"(.*[/\\])?pandas[/\\]core[/\\](indexing\.py.*: __getitem__|frame\.py.*: iter(rows|tuples))", Kind.PYTHON
