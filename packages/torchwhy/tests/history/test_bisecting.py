@@ -11,7 +11,9 @@ import pytest
 from tests.command_line import run_apart, run_here
 from torchwhy.errors import ArgumentError
 from torchwhy.history.bisecting import CommandFailedError, bisect, measure_of
+from torchwhy.history.document import bisection_document
 from torchwhy.history.git import GitError, Repository, commit_of
+from torchwhy.present.document import Table
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "a",
@@ -84,8 +86,15 @@ def test_a_commit_that_does_not_run_is_skipped(repository):
 
 def test_what_hides_among_skipped_commits_is_said(repository):
     made, commits = repository(["100", "broken", "110"])
-    found = bisect(made, timed(made, np.random.default_rng(0)), good=commits[0])
+    said = []
+    found = bisect(made, timed(made, np.random.default_rng(0)), good=commits[0], say=said.append)
     assert (found.kind, set(found.commits)) == ("only skipped", {commits[1], commits[2]})
+    assert said[-1].endswith("is skipped (0 runs)")
+    good, bad, skipped = next(block for block in bisection_document(found).blocks if isinstance(block, Table)).rows
+    intervals = [row.cells[3] for row in (good, bad, skipped)]
+    assert (intervals[0], intervals[2]) == ("-", "-"), "nothing was measured against the good commit"
+    assert " .. " in intervals[1]
+    assert skipped.cells[2] == "-"
     assert state(made) == ("main", "", False)
 
 

@@ -85,14 +85,19 @@ def workers_stay():
     return story
 
 
-def in_own_process(orders=0, frame="train.py(20): main", us=300):
-    """Four steps whose batches are made for `us` of 1000 us; `orders` of them draw an order, samples show a frame."""
+def in_own_process(orders=0, frame="train.py(20): main", us=300, below=()):
+    """Four steps whose batches are made for `us` of 1000 us; `orders` of them draw an order, samples show a frame.
+
+    `below`: frames that it calls.
+    """
     story = loop(us, "SingleProcess", gpu=False)
     for i in range(orders):
         story.op("aten::randperm", 1000 * i + 20, 20)
     loader = ["torch/utils/data/dataloader.py(700): __next__", "train.py(20): main |for batch in loader:"]
     return samples(
-        story, [[frame, *loader] if k % 10 < us // 100 else ["train.py(22): main"] for k in range(40)], every=100
+        story,
+        [[*below, frame, *loader] if k % 10 < us // 100 else ["train.py(22): main"] for k in range(40)],
+        every=100,
     )
 
 

@@ -80,6 +80,16 @@ def double_on_the_cpu():
     return on_the_cpu("double", 800)
 
 
+def solving(*others):
+    """Double precision alone, and other operators."""
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000, waits=True):
+        story.op("aten::mv", at + 10, 800, **{"Input Dims": [[900, 900], [900]], "Input type": ["double", "double"]})
+        for name, kind in others:
+            story.op(name, at + 820, 100, **{"Input Dims": [[900, 900], [900, 900]], "Input type": [kind, kind]})
+    return story
+
+
 @silent("fp64")
 def float_on_the_cpu():
     return on_the_cpu("float", 800)

@@ -44,6 +44,33 @@ def rows_that_are_joined_again():
     return over_rows(256, per_round=())
 
 
+def over_images(masked, of_slice=True):
+    """Steps that go over the images of a batch; a mask chooses elements of each, or of the whole batch."""
+    story = Story(gpu=None)
+    for at in story.steps(3, 10_000):
+        for k in range(64):
+            story.op("aten::select", at + 100 * k, 5, Input_Dims=[[64, 300, 4], [], []])
+            story.op("aten::index", at + 100 * k + 10, 40, Input_Dims=[[300, 4] if of_slice else [64, 300, 4], [[300]]])
+            if masked:
+                story.op("aten::nonzero", at + 100 * k + 12, 10, Input_Dims=[[300]])
+    return story
+
+
+@silent("tensor-for-loop")
+def each_image_keeps_its_own_number_of_boxes():
+    return over_images(masked=True)
+
+
+@fires("tensor-for-loop")
+def each_image_keeps_as_many_boxes():
+    return over_images(masked=False)
+
+
+@fires("tensor-for-loop")
+def a_mask_of_the_whole_batch_for_each_image():
+    return over_images(masked=True, of_slice=False)
+
+
 def over_elements(us=2):
     story = Story(gpu=None)
     for at in story.steps(3, 10_000):

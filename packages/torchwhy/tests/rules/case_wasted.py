@@ -29,6 +29,38 @@ def a_mean_of_all_positions_as_well():
     return head(read=True)
 
 
+def normalised(read, *given):
+    """A product, a softmax along its classes, and what is read of that."""
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::linear", at + 10, 600, Input_Dims=[[32, 16, 8], [100, 8], [100]])
+        values = {"Concrete_Inputs": ["", *given, ""]} if given else {}
+        story.op("aten::log_softmax", at + 620, 50, Input_Dims=[[32, 16, 100], [], []], **values)
+        story.op("aten::select", at + 680, 5, Input_Dims=[[32, 16, 100], [], []])
+        story.op("aten::neg", at + 690, 20, Input_Dims=[read])
+    return story
+
+
+@silent("unread-result")
+def one_class_of_a_softmax_over_all_classes():
+    return normalised([32, 16], "-1")
+
+
+@silent("unread-result")
+def one_class_of_a_softmax_of_unknown_dimension():
+    return normalised([32, 16])
+
+
+@fires("unread-result")
+def the_softmax_of_one_position():
+    return normalised([32, 100], "-1")
+
+
+@silent("unread-result")
+def one_position_of_a_softmax_over_positions():
+    return normalised([32, 100], "1")
+
+
 @silent("unread-result")
 def every_position_is_taken_in_turn():
     story = Story(gpu=None)

@@ -78,6 +78,15 @@ def test_pinning_is_advised_where_the_program_needs_it():
     assert "DataLoader" not in only("pageable-copy", fetched).fix
 
 
+@pytest.mark.parametrize(
+    ("others", "asks"),
+    [((), False), ((("aten::mul", "long int"),), False), ((("aten::add", "float"),), True),
+     ((("aten::linear", "double"),), True), ((("aten::embedding", "double"),), True)],
+)  # fmt: skip
+def test_double_precision_alone_without_layers_is_a_choice(others, asks):
+    assert (only("fp64", products.solving(*others)).severity != "info") == asks
+
+
 def test_advice_fits_the_device():
     ampere = only("fp32-matmul-no-tc", products.single_precision_on_an_a100()).fix
     volta = only("fp32-matmul-no-tc", products.single_precision_on_a_v100()).fix
@@ -435,6 +444,17 @@ def decomposed(name, given, dims):
 )
 def test_factors_completed_to_square_matrices_are_advised_against(name, given, dims, advised):
     assert ("full_matrices=False" in only("cpu-hotspot", decomposed(name, given, dims)).fix) == advised
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_decomposition_without_a_gradient_may_be_kept(trained):
+    story = Story(gpu=None)
+    for step, at in enumerate(story.steps(4, 20_000)):
+        story.op("aten::linalg_eigh", at + 10, 15_000, Input_Dims=[[300, 300], []], Sequence_number=step)
+        node = "autograd::engine::evaluate_function: LinalgEighBackward0"
+        if trained:
+            story.op(node, at + 16_000, 50, Sequence_number=step, Fwd_thread_id=1)
+    assert only("cpu-hotspot", story).fix.startswith("Where its matrix doesn't change from step to step") != trained
 
 
 @pytest.mark.parametrize(("filled", "advised"), [([512, 256], True), ([512, 255], False)])

@@ -517,9 +517,39 @@ def test_a_line_that_goes_through_items_itself_is_to_keep_a_running_result():
     assert "Of the samples at that line" not in finding.cause, "no function lies below it"
 
 
+INDEX = ("pandas/core/indexing.py(1170): __getitem__ |return self._getitem_axis(key, axis=axis)",)
+
+
+@pytest.mark.parametrize(
+    ("line", "below", "advice"),
+    [
+        ("ids = [self.words.index(word) for word in words]", (), "make a dict"),
+        ("ids = [self.words.index(word) for word in words]", ("numpy/strings.py(4): index |return _index(a)",), ""),
+        ("ids = [self.place_of_index(word) for word in words]", (), ""),
+        ("self.states = np.concatenate([self.states, state[None]])", (), "copies all that was joined so far"),
+        ("self.seen = torch.cat((self.seen, x), 1)", (), "copies all that was joined so far"),
+        ("x = np.concatenate([x, padding])", (), ""),
+        ("table[key] = np.append(table[key], row)", (), "copies all that was joined so far"),
+        ("self.states = np.concatenate([other.states, state])", (), ""),
+        ("self.x = np.concatenate([self.x2, y])", (), ""),
+        ("self.x = np.concatenate([self.x[1:], y])", (), ""),
+        ("row = self.frame.iloc[i]", INDEX, "frame.to_numpy()"),
+        ("row = self.frame.iloc[i]", ("numpy/core/records.py(9): __getitem__ |return x",), ""),
+    ],
+)
+def test_a_line_that_makes_a_known_slow_call_has_its_own_advice(line, below, advice):
+    own = f"train.py(30): step |{line}"
+    known = ("make a dict", "copies all that was joined so far", "frame.to_numpy()")
+    loading = one(case_batches.in_own_process(us=600, frame=own, below=below), "dataloader-wait")
+    for finding in (one(pausing(*below, own), "between-steps-gap"), loading):
+        assert [one for one in known if one in finding.fix] == [advice][: bool(advice)]
+        assert f"train.py(30): step: {line}" in finding.cause
+
+
 def test_a_line_that_says_nothing_gets_the_general_advice():
     finding = one(pausing("train.py(30): step |self.device.poll()"), "between-steps-gap")
-    assert "record_function" in finding.fix
+    assert finding.fix.startswith("If it is no part of the work, move it off the loop")
+    assert "record_function" not in finding.fix, "the line is known"
 
 
 @pytest.mark.parametrize("call", ["__or__", "__call__"])

@@ -49,7 +49,7 @@ class Tried:
     Attributes:
         commit: its name.
         verdict: "good", "bad" or "skipped".
-        shift: how its times relate to those of the good commit.
+        shift: how its times relate to those of the good commit; not judged for that commit itself.
         runs: of the command.
     """
 
@@ -250,7 +250,7 @@ def _found(search: _Search, good: str, bad: str, command: str) -> Bisection:
     search.say(f"measuring {short(good)} and {short(bad)} in turns")
     times = search.in_turns(good, bad)
     apart = shift_of(*times, CONFIDENCE)
-    alone = Shift(1.0, 1.0, 1.0, judged=True)
+    alone = Shift(1.0, 1.0, 1.0, judged=False)
     search.tried += [Tried(good, "good", alone, len(times[0])), Tried(bad, "bad", apart, len(times[1]))]
     said = f"{_change(apart)}, {_interval(apart)}"
     if not (apart.beyond_noise and apart.ratio > 1):
@@ -277,9 +277,8 @@ def _narrowed(search: _Search, times: tuple[list[float], list[float]], good: str
         commit = repository.ask("rev-parse", "HEAD")
         verdict, shift, runs = search.judged(*times)
         search.tried.append(Tried(commit, verdict, shift, runs))
-        search.say(
-            f"{short(commit)} is {verdict} ({shift.ratio:.3f} of the good commit's time, {counted(runs, 'run')})"
-        )
+        ratio = f"{shift.ratio:.3f} of the good commit's time, " if runs else ""
+        search.say(f"{short(commit)} is {verdict} ({ratio}{counted(runs, 'run')})")
         word = "skip" if verdict == "skipped" else verdict
         repository.knows("bisect", word)  # it ends with an error where only skipped commits are left
 

@@ -118,8 +118,8 @@ def bisection_document(found: Bisection) -> Document:
     )
     rows: list[tuple[Cell, ...]] = [
         (
-            short(each.commit), each.verdict, f"{each.shift.ratio:.3f}",
-            f"{each.shift.low:.3f} .. {each.shift.high:.3f}", str(each.runs),
+            short(each.commit), each.verdict, f"{each.shift.ratio:.3f}" if each.runs else "-",
+            f"{each.shift.low:.3f} .. {each.shift.high:.3f}" if each.shift.judged else "-", str(each.runs),
         )
         for each in found.tried
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from torchwhy.trace.derived.device_peaks import used_peaks
 from torchwhy.trace.derived.kernels import Kernels, kernels_of
 from torchwhy.trace.derived.shapes import dtypes
 from torchwhy.trace.file.columns import Flags, Int32
+from torchwhy.trace.meaning.arithmetic import CONVOLUTION, LINEAR, TABLE_LOOKUP
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.libraries import LIBRARY_OPERATOR
 from torchwhy.trace.model.events import parse_list
@@ -24,6 +26,11 @@ from torchwhy.trace.peaks import Peaks
 from torchwhy.wording import percent
 
 __all__ = ["fp64", "in_double"]
+
+_LAYER: Final = LINEAR | CONVOLUTION | TABLE_LOOKUP | LIBRARY_OPERATOR
+"""Layers of networks, and what packages with a vocabulary compute, such as filters."""
+
+_SHORTER: Final = {"float32", "float16", "bfloat16", "complex64"}
 
 
 @rule(
@@ -46,8 +53,9 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
 
     Fix: pass float32. Usual sources are NumPy arrays, which are float64 by default, and filter coefficients.
 
-    Known problems: some programs need double precision. Without recorded shapes the CPU's operators are not judged; of
-    kernels only those whose names tell the type.
+    Known problems: some programs need double precision. Without a device, one that computes in nothing else and has no
+    layers or filters, such as a solver, gets this as information only. Without recorded shapes the CPU's operators are
+    not judged; of kernels only those whose names tell the type.
     """
     if trace.has_gpu:
         yield from _fp64_on_device(trace, share)
@@ -104,6 +112,7 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
         return
     yield Finding(
         title=f"{percent(part)} of the operators' time is spent in float64; float32 needs half of it or less",
+        severity="info" if _all_on_purpose(trace) else "",
         most="medium",
         confidence="medium",
         time_us=saved,
@@ -117,6 +126,16 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
         "some seven digits.",
         linked=True,
     )
+
+
+def _all_on_purpose(trace: Trace) -> bool:
+    """Whether a program computes with double numbers alone, and has no layers, which don't need them."""
+    events = trace.events
+    rows = events.rows(Kind.OPERATOR)
+    if events.any_of(_LAYER):
+        return False
+    _, first = np.unique(events.text_ids("Input type", rows), return_index=True)
+    return not any(set(dtypes(trace, int(row))) & _SHORTER for row in rows[first])
 
 
 def in_double(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:

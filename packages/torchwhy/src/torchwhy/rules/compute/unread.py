@@ -14,10 +14,11 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import ForwardPass, backward_of, forward_pass, product_shape, work_of
-from torchwhy.trace.derived.shapes import Shape, elements
+from torchwhy.trace.derived.shapes import Shape, elements, values
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.meaning.arithmetic import ROWWISE, SORT
+from torchwhy.trace.meaning.arithmetic import DROPOUT, ELEMENTWISE, ROWWISE, SORT
 from torchwhy.trace.meaning.operators import DIAGONAL, SLICE
+from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
@@ -43,7 +44,8 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.08) -> I
 
     Sees: a matrix product or a sort (with elementwise operators and norms of its result's shape after it) whose result
     is read by `aten::select`, `slice`, `narrow` or `diagonal` alone, 25% of it or less together, by the shapes of what
-    is read. Its time, with that of its backward pass, is 8% of the window or more.
+    is read; a slice along the dimension of a softmax or a norm in between needs all of it. Its time, with that of its
+    backward pass, is 8% of the window or more.
 
     Costs: the part that nobody reads is computed, written, and in training differentiated.
 
@@ -88,6 +90,7 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.08) -> I
 def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
     events, rows = trace.events, program.rows
     sorts, slices, rowwise = (events.are(meaning, rows) for meaning in (SORT, SLICE | DIAGONAL, ROWWISE))
+    whole_rows = rowwise & ~events.are(ELEMENTWISE | DROPOUT, rows)
     if not slices.any():
         return []
     diagonals = events.are(DIAGONAL, rows)
@@ -111,7 +114,10 @@ def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
                 chain.append(mine.pop(0))
             if not mine or not slices[mine].all():
                 continue
-            part = sum(_diagonal_part(shape) if diagonals[at] else _part(program, at, shape) for at in mine)
+            joined = {dim for k in chain if whole_rows[k] for dim in _joined(trace, int(rows[k]), len(shape))}
+            if joined and diagonals[mine].any():
+                continue
+            part = sum(_diagonal_part(shape) if diagonals[at] else _part(program, at, shape, joined) for at in mine)
             if mine[-1] + AHEAD >= len(rows):  # what reads the slice comes after the recording
                 part = min(part, known.get(shape, part))
             known[shape] = part
@@ -125,14 +131,28 @@ def _diagonal_part(shape: Shape) -> float:
     return 1 / max(shape[-2:]) if len(shape) > 1 else 1.0
 
 
-def _part(program: ForwardPass, at: int, shape: Shape) -> float:
-    """What part of a tensor a slice is, by the shape of what is read next: 1 where none fits."""
+def _joined(trace: Trace, row: int, dims: int) -> set[int]:
+    """The dimensions along which a softmax or a norm needs all elements of a tensor for each of its results."""
+    given = values(trace, row)
+    text = given[1] if len(given) > 1 else ""
+    if text.startswith("["):  # a norm's shape
+        return set(range(max(dims - len(parse_list(text)), 0), dims))
+    return {int(text) % dims if text.lstrip("-").isdecimal() else dims - 1}
+
+
+def _part(program: ForwardPass, at: int, shape: Shape, joined: set[int]) -> float:
+    """What part of a tensor a slice is, by the shape of what is read next: 1 where none fits.
+
+    All of it is needed where the slice may be cut along dimensions whose elements were joined.
+    """
     for taken in program.shapes[at + 1 : at + 1 + AHEAD]:
         for other in taken:
-            smaller = sum(x != y for x, y in zip(shape, other, strict=False)) == 1 and len(shape) == len(other)
-            without = len(other) == len(shape) - 1 and any(
-                shape[:k] + shape[k + 1 :] == other for k in range(len(shape))
-            )
-            if (smaller or without) and elements(other) < elements(shape):
-                return elements(other) / elements(shape)
+            if len(other) == len(shape):
+                cut = {k for k, (x, y) in enumerate(zip(shape, other, strict=True)) if x != y}
+                fits = len(cut) == 1
+            else:
+                cut = {k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == other}
+                fits = len(cut) > 0
+            if fits and elements(other) < elements(shape):
+                return 1.0 if cut & joined else elements(other) / elements(shape)
     return 1.0

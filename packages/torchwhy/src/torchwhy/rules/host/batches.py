@@ -10,7 +10,7 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.python_lines import called_there, line_there, main_calls, python_lines
+from torchwhy.rules.host.python_lines import advice_on_calls, called_there, line_there, main_calls, python_lines
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import batch_waits, worker_starts
 from torchwhy.trace.derived.idle import at_stake, idle_time
@@ -149,15 +149,16 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, st
             "Make the iterator once, outside the loop: batches = iter(loader), then next(batches), and a new one when "
             "it ends; or for batch in loader.",
         )
-    collating = _collating(trace, lost)
+    line, collating = line_there(trace, lost), _collating(trace, lost)
+    if advice := advice_on_calls(trace, lost):
+        return f"The batches are made in the program's own process (num_workers=0).{line}", advice
     if collating >= 0.5:
         return (
             f"The collate function runs in the program's own process: {percent(collating)} of the stacks sampled in "
-            f"that time show it.{line_there(trace, lost)}",
+            f"that time show it.{line}",
             "Let the collate function work on whole tensors: torch.stack, torch.nn.utils.rnn.pad_sequence, one "
             "torch.from_numpy for the batch, instead of loops over numbers. num_workers=4 moves it to other processes.",
         )
-    line = line_there(trace, lost)
     cause = "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
     usual = float(np.median(trace.events.dur[rows]))
     if usual < HANDED_OVER_NS:

@@ -186,7 +186,7 @@ def _fix(trace: Trace, lost: Intervals, *, house: bool) -> str:
     if house:
         return "Log, save and evaluate every N steps, or in another thread or process."
     move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"
-    if trace.has_stacks:
+    if trace.has_stacks or line_there(trace, lost):
         return (
             f"If it is no part of the work, move it off the loop, {move}. If it is, a profiler of native code (py-spy "
             "record --native) shows what takes the time."

@@ -248,6 +248,8 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
         if trace.events.are(STATISTIC, rows[:1])[0]:
             advice.append("where its input doesn't change from step to step, compute it once, before the loop")
         elif trace.events.are(DECOMPOSITION, rows[:1])[0]:
+            if not differentiated(trace, rows).any():
+                advice.append("where its matrix doesn't change from step to step, compute it once, before the loop")
             advice.append(
                 "where less is wanted than all of it: torch.linalg.svdvals or eigvalsh for values alone, a power "
                 "iteration for the largest (torch.nn.utils.parametrizations.spectral_norm), torch.svd_lowrank for a few"

@@ -8,7 +8,14 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.python_lines import advice_on_frames, advice_on_waits, line_there, main_calls, python_lines
+from torchwhy.rules.host.python_lines import (
+    advice_on_calls,
+    advice_on_frames,
+    advice_on_waits,
+    line_there,
+    main_calls,
+    python_lines,
+)
 from torchwhy.rules.host.recurring_stretches import Recurring, recurring
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
@@ -152,6 +159,7 @@ def _in_stretches(
         "between the same operators, so they are hardly set-up." + alone + line_there(trace, long_),
         fix=advice_on_waits(trace, long_)
         or advice_on_frames(trace, long_)
+        or advice_on_calls(trace, long_)
         or (
             ""
             if trace.has_stacks

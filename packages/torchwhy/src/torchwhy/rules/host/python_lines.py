@@ -15,13 +15,16 @@ from torchwhy.trace.derived.ownership import own_frames
 from torchwhy.trace.derived.stack_samples import LEAST, sampled_line, stack_samples
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import (
+    JOINS_TO_ITSELF,
     LISTING,
     LOGGING,
+    LOOKS_UP_ROWS,
     LOOPS,
     MAKES_ARRAY,
     MAKING_TENSORS,
     READING,
     SAVING,
+    SEARCHES,
     TAKES_LOCK,
     WRAPPER_FRAME,
     called_name,
@@ -35,6 +38,7 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import enumeration, percent
 
 __all__ = [
+    "advice_on_calls",
     "advice_on_frames",
     "advice_on_line",
     "advice_on_waits",
@@ -223,8 +227,36 @@ def spent_below(trace: Trace, when: Intervals) -> str:
     return f" Of the samples at that line {enumeration(named)}." if named else ""
 
 
+def advice_on_calls(trace: Trace, when: Intervals) -> str:
+    """What to do about what the line that most samples show calls; "" where that isn't known to be slow."""
+    line, source = sampled_line(trace, when)
+    if not source:
+        return ""
+    if JOINS_TO_ITSELF.names(source):
+        return (
+            "Each call copies all that was joined so far: make the whole once and fill it in place (a ring buffer), or "
+            "collect the pieces in a list and join them once at the end."
+        )
+    samples = trace.derived(stack_samples)
+    below = [samples.stacks[i] for i in samples.inside(when).tolist() if samples.own[i] == line]
+    below = [stack[: stack.index(line)] for stack in below]
+    if 2 * sum(any(map(LOOKS_UP_ROWS.names, stack)) for stack in below) > len(below):
+        return (
+            "pandas looks up rows or numbers there: turn the columns into arrays or tensors once, before the loop "
+            "(frame.to_numpy(), torch.from_numpy), and index these."
+        )
+    if SEARCHES.names(source) and 2 * sum(not stack for stack in below) > len(below):
+        return (
+            "index() searches from the beginning in each call: make a dict of all items and their places once, before "
+            "the loop, and look them up in it."
+        )
+    return ""
+
+
 def advice_on_line(trace: Trace, when: Intervals) -> str:
     """What to do where the line that most samples show, or what it calls, goes through items one by one; else ""."""
+    if advice := advice_on_calls(trace, when):
+        return advice
     line, source = sampled_line(trace, when)
     samples = trace.derived(stack_samples)
     at_line = [samples.stacks[i][0] for i in samples.inside(when).tolist() if line and samples.own[i] == line]

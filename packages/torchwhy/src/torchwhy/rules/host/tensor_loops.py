@@ -16,14 +16,17 @@ from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
 from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.derived.shapes import shapes
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.operators import (
     AUTOGRAD_NODE,
     MODULE_OF_CELL,
+    NONZERO,
     NUMBER_READ,
     PICK,
     RECURRENT_CELL,
+    SLICE,
     UNBIND,
     VIEW,
 )
@@ -154,7 +157,8 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     eight other calls apart; or one `unbind` of ten or more rows (`for row in batch`) and as many rounds after it. The
     time from the first to the last operator is 5% of the window or more; on a GPU only the part during which the device
     waits. Operators of more than 100 us (median) are work that is worth its call. Loops that only read numbers are
-    item-per-step's, texts made of tensors tensors-to-text's.
+    item-per-step's, texts made of tensors tensors-to-text's. Where half of the slices or more are read by a mask, they
+    differ in length, and no operator takes them together: the rule is silent.
 
     Costs: each round pays Python and dispatch for a slice of the data. In training the backward pass pays once more.
 
@@ -178,6 +182,8 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     taken = trace.events.are(PICK, calls)
     if (~taken).any() and float(np.median(trace.events.dur[calls[~taken]])) > short_us * 1000:
         return
+    if _differ_in_length(trace, calls):
+        return
     shown = evidence(trace, calls[taken], limit=2), evidence(trace, calls[~taken], limit=3)
     cells = calls[trace.events.are(RECURRENT_CELL, calls)]
     recurs = 2 * trace.events.dur[cells].sum() > trace.events.dur[calls[~taken]].sum()
@@ -191,6 +197,20 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
         cause=cause,
         fix=fix,
     )
+
+
+def _differ_in_length(trace: Trace, calls: Int32) -> bool:
+    """Whether a mask chooses elements of half of the slices that are taken, or more."""
+    events, parent = trace.events, trace.calls.parent
+    found = events.of(NONZERO)
+    masked = np.intersect1d(calls, parent[found])
+    slices = calls[events.are(SLICE, calls)]
+    if not len(masked) or not len(slices):
+        return False
+    whole = {taken[0] for row in slices.tolist() if (taken := shapes(trace, row))}
+    made = {shape[:k] + shape[k + 1 :] for shape in whole for k in range(len(shape))}
+    of_slices = [row for row in masked.tolist() if (taken := shapes(trace, row)) and taken[0] in made]
+    return 2 * len(of_slices) >= len(slices)
 
 
 def _recurrence(trace: Trace, cells: Int32) -> tuple[str, str]:

@@ -22,10 +22,14 @@ __all__ = [
     "FORMATTING",
     "HOOK_CALL",
     "INSIDE_PYTORCH",
+    "JOINS_TO_ITSELF",
     "LAUNCHER",
     "LISTING",
     "LOADER_FRAME",
     "LOGGING",
+    "LOOKS_UP_ROWS",
+    "LOOPS",
+    "MAKES_ARRAY",
     "MAKING_TENSORS",
     "MODULE",
     "MODULE_PREFIX",
@@ -37,6 +41,7 @@ __all__ = [
     "READING",
     "RECOMPUTING_FRAME",
     "SAVING",
+    "SEARCHES",
     "SINGLE_TENSOR_UPDATE",
     "TAKES_LOCK",
     "TORCHWHYS",
@@ -121,6 +126,21 @@ MAKES_ARRAY: Final = Meaning(r".*\b(asanyarray|asarray|array|fromiter)\(", Kind.
 
 LOOPS: Final = Meaning(r".*(\bfor\b.*\bin\b|\b(sum|min|max|sorted|list|tuple|set|map|filter)\()", Kind.PYTHON)
 """A line of source that goes through something item by item."""
+
+SEARCHES: Final = Meaning(r".*[\w\])]\.index\(", Kind.PYTHON)
+"""A line of source that looks for the place of an item."""
+
+JOINS_TO_ITSELF: Final = Meaning(
+    r"(?P<whole>[A-Za-z_]\w*(\.\w+|\[[^\]=]*\])+) *= *(np|numpy|torch|pd|pandas)\."
+    r"(concatenate|append|[vh]stack|concat|cat)\((.*[^\w.])?(?P=whole)(?![\w.(\[])",
+    Kind.PYTHON,
+)
+"""A line of source that makes an attribute or an item, which outlives a call, of itself and more."""
+
+LOOKS_UP_ROWS: Final = Meaning(
+    r"(.*[/\\])?pandas[/\\]core[/\\](indexing\.py.*: __getitem__|frame\.py.*: iter(rows|tuples))", Kind.PYTHON
+)
+"""Rows or numbers of a table are taken by their place or label."""
 
 LOADER_FRAME: Final = Meaning(r"(.*[/\\])?torch[/\\]utils[/\\]data[/\\]dataloader\.py", Kind.PYTHON)
 """A DataLoader at work."""

@@ -47,6 +47,7 @@ __all__ = [
     "MOVE",
     "NAN_CHECK",
     "NEEDS_VALUES",
+    "NONZERO",
     "NUMBER_READ",
     "ONCE_A_STEP",
     "ON_DEVICE_ONLY",
@@ -163,6 +164,9 @@ INDEXING: Final = _aten(("index", "index_put", "index_put_", "_index_put_impl_")
 
 READS_ROWS: Final = _aten(("index", "index_select"))
 """What chooses some rows of a tensor."""
+
+NONZERO: Final = _aten(("nonzero",))
+"""The places of what a mask chooses: how many there are depends on values."""
 
 SAME_SHAPE: Final = _aten(("rand_like", "randn_like", "zeros_like", "ones_like", "dropout", "bernoulli"))
 """New values for each element, whatever the others are."""
