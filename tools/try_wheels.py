@@ -2,9 +2,8 @@
 
 Installs the packages from the folder and nothing of theirs from elsewhere, all they need from the index. No compiler is
 in reach. Then the README's main jobs must run, with the native libraries in use; with `--tests` the whole test suite,
-too, against what was installed. What torchwhy installs beside NumPy stays below a limit (`LARGEST`). The times are those
-of the README's commands: environment, installation and main job, with what processes took of the processors (0 on
-Windows, which doesn't count it for them).
+too, against what was installed. What torchwhy installs beside NumPy stays below a limit (`LARGEST`). The README's
+commands (environment, installation, main job) are timed, also by processor time, which Windows does not count (0).
 """
 
 from __future__ import annotations
@@ -81,7 +80,9 @@ class Environment:
 
     def age(self) -> str:
         """Return the time since it was begun."""
-        return f"{time.perf_counter() - self._started:.0f} s, {processor_seconds() - self._spent:.0f} s of processor time"
+        return (
+            f"{time.perf_counter() - self._started:.0f} s, {processor_seconds() - self._spent:.0f} s of processor time"
+        )
 
     def installed_bytes(self, *but: str) -> int:
         """Return the size of everything installed but for some packages."""
@@ -121,9 +122,10 @@ def main() -> int:
         if asked.tests:
             for package in packages:
                 environment.install(package, "[test]", asked.folder)
-            # --import-mode=append: what is installed comes before the sources of the clone.
+            # Only what is installed can be imported: the clone's packages lie in its src folders. Not with
+            # --import-mode=append, which takes the packages' conftest.py files for each other's.
             tests = [str(ROOT / "packages" / package / "tests") for package in packages]
-            environment.run("python", "-m", "pytest", "-n", "auto", "--import-mode=append", *tests)
+            environment.run("python", "-m", "pytest", "-n", "auto", *tests)
     return 0
 
 

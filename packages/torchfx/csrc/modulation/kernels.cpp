@@ -56,20 +56,20 @@ TORCHFX_INLINE double between(const Sample* x, int64_t t, const DelayTaps& taps)
 }
 
 template <class Sample>
-constexpr int lanes = sizeof(decltype(load(static_cast<const Sample*>(nullptr)))) / sizeof(Sample);
+constexpr int at_once = sizeof(decltype(load(static_cast<const Sample*>(nullptr)))) / sizeof(Sample);
 
-// The same of samples t to t + lanes - 1. A sample's four taps lie in a row, which one load takes: half the time of single
+// The same of samples t to t + at_once - 1. A sample's four taps lie in a row, which one load takes: half the time of single
 // taps, and Clang would gather those with AVX-512, which took longer still (Zen 4).
 template <class Sample>
-TORCHFX_INLINE void between(const Sample* x, int64_t t, const DelayTaps& taps, double (&sums)[lanes<Sample>]) {
+TORCHFX_INLINE void between(const Sample* x, int64_t t, const DelayTaps& taps, double (&sums)[at_once<Sample>]) {
     const auto& w = taps.weights;
-    const Sample* rows[lanes<Sample>];
-    for (int i = 0; i < lanes<Sample>; ++i) rows[i] = x + t + i - taps.whole[t + i];
+    const Sample* rows[at_once<Sample>];
+    for (int i = 0; i < at_once<Sample>; ++i) rows[i] = x + t + i - taps.whole[t + i];
     decltype(load(x)) seen[4];
     load_four(rows, -1, seen);
-    Sample tap[4][lanes<Sample>];
+    Sample tap[4][at_once<Sample>];
     for (int j = 0; j < 4; ++j) store(tap[j], seen[j]);
-    for (int i = 0; i < lanes<Sample>; i += VD) {
+    for (int i = 0; i < at_once<Sample>; i += VD) {
         const auto product = [&](int j) TORCHFX_INLINE_LAMBDA { return load(w[j] + t + i) * load_samples(tap[j] + i); };
         const vd early = fma(load(w[0] + t + i), load_samples(tap[0] + i), product(1));
         const vd late = fma(load(w[2] + t + i), load_samples(tap[2] + i), product(3));
@@ -79,7 +79,7 @@ TORCHFX_INLINE void between(const Sample* x, int64_t t, const DelayTaps& taps, d
 
 template <class Sample>
 void interpolate(const Sample* x, int64_t count, double dry, const DelayTaps& taps, Sample* TORCHFX_RESTRICT y) {
-    constexpr int n = lanes<Sample>;
+    constexpr int n = at_once<Sample>;
     int64_t t = 0;
     for (; t + n <= count; t += n) {
         double v[n];
@@ -94,7 +94,7 @@ void interpolate(const Sample* x, int64_t count, double dry, const DelayTaps& ta
 template <class Sample>
 void feed_back(Sample* w, int64_t count, double dry, double wet, double feedback, const DelayTaps& taps,
                Sample* TORCHFX_RESTRICT y) {
-    constexpr int n = lanes<Sample>;
+    constexpr int n = at_once<Sample>;
     for (int64_t t = 0; t < count; t += n) {
         const int64_t end = t + n < count ? t + n : count;
         int32_t least = taps.whole[t];
