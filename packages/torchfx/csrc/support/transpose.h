@@ -195,6 +195,36 @@ TORCHFX_INLINE void store_four(vf (&r)[4], float* rows, int64_t stride) {
 }
 #endif
 
+// The same of VD rows of four doubles each.
+TORCHFX_INLINE void load_four(const double* const (&rows)[VD], int64_t at, vd (&r)[4]) {
+#if TORCHFX_VD == 1
+    for (int j = 0; j < 4; ++j) r[j] = rows[0][at + j];
+#elif TORCHFX_VD == 2
+    for (int j = 0; j < 4; j += 2) {
+        vd pair[2] = {load(rows[0] + at + j), load(rows[1] + at + j)};
+        transpose(pair);
+        r[j] = pair[0];
+        r[j + 1] = pair[1];
+    }
+#elif TORCHFX_VD == 4
+    for (int j = 0; j < 4; ++j) r[j] = load(rows[j] + at);
+    transpose(r);
+#else
+    vd row[4], pair[4];
+    for (int j = 0; j < 4; ++j)
+        row[j] = (vd)_mm512_maskz_insertf64x4(0xff, _mm512_castpd256_pd512(_mm256_loadu_pd(rows[j] + at)),
+                                              _mm256_loadu_pd(rows[4 + j] + at), 1);
+    for (int j = 0; j < 4; j += 2) {
+        pair[j] = __builtin_shufflevector(row[j], row[j + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        pair[j + 1] = __builtin_shufflevector(row[j], row[j + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int j = 0; j < 2; ++j) {
+        r[j] = __builtin_shufflevector(pair[j], pair[j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        r[j + 2] = __builtin_shufflevector(pair[j], pair[j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+#endif
+}
+
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx
 
