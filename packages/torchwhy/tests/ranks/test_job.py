@@ -351,7 +351,7 @@ def test_rules_can_be_chosen(tmp_path):
 def test_processes_find_what_one_process_finds(tmp_path):
     folder = write_job(tmp_path / "job", 4, compute=[300, 300, 300, 500], steps=8)
     (folder / "broken.json").write_text("{")
-    here, there = load_job(folder, processes=1), load_job(folder, processes=2)
+    here, there = load_job(folder, workers=1), load_job(folder, workers=2)
     assert report(here) == report(there)
 
 
@@ -361,7 +361,7 @@ def test_a_program_without_a_main_guard_can_read_a_job(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\nfrom torchwhy.loading.job import load_job\n"
-        f"print(len(load_job({str(folder)!r}, processes=2)), 'torch' in sys.modules)\n"
+        f"print(len(load_job({str(folder)!r}, workers=2)), 'torch' in sys.modules)\n"
     )
     ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["2", "False"]
@@ -410,7 +410,7 @@ def test_a_process_that_dies_costs_its_file_only(tmp_path, monkeypatch):
     folder = write_job(tmp_path / "job", 3)
     monkeypatch.setattr(workers, "_program", lambda: "import sys; sys.stdin.buffer.read(1); sys.exit(3)")
     with pytest.raises(TraceError, match="ended with status 3"):
-        load_job(folder, processes=2)
+        load_job(folder, workers=2)
 
 
 def test_a_title_whose_amounts_have_other_units_is_said_once():
