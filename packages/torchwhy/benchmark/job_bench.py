@@ -107,7 +107,9 @@ def read_ranks(folder: Path, workers: int) -> None:
     job = load_job(folder, workers=workers, keep=False)
     print(f"{len(job)} ranks, {size:.1f} GB, {sum(s.events for s in job.summaries):,} events, {workers} workers")
     _say("read", before, start, size)
-    print(f"  the largest worker {_peak_mb(resource.RUSAGE_CHILDREN):.0f} MB, this process {_peak_mb(resource.RUSAGE_SELF):.0f} MB")
+    print(
+        f"  the largest worker {_peak_mb(resource.RUSAGE_CHILDREN):.0f} MB, this process {_peak_mb(resource.RUSAGE_SELF):.0f} MB"
+    )
     before, start = _processor_s(), time.perf_counter()
     findings = job.diagnose()
     report = describe_job(job, findings)

@@ -450,7 +450,11 @@ def report(
     _start_at_once()
     from torchwhy.cli import report as command
 
-    raise typer.Exit(command.run(traces, command.Request(output, max_size, steps, show, ranks, command.Reading(workers, engine, keep))))
+    raise typer.Exit(
+        command.run(
+            traces, command.Request(output, max_size, steps, show, ranks, command.Reading(workers, engine, keep))
+        )
+    )
 
 
 @app.command(rich_help_panel=READ)
@@ -783,7 +787,12 @@ def export(
     to: Annotated[str, typer.Option("--to", metavar="PROGRAM", help="speedscope, perfetto, csv or parquet.")],
     table: Annotated[
         str | None,
-        typer.Option("--table", metavar="NAME", help="Table to export as csv or parquet.", show_default="events, of several ranks ranks"),
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="Table to export as csv or parquet.",
+            show_default="events, of several ranks ranks",
+        ),
     ] = None,
     output: Annotated[Path | None, _WRITTEN] = None,
     form: Form = "text",
