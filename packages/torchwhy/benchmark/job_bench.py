@@ -1,9 +1,9 @@
-#!/usr/bin/env python3
 """Write a job of many ranks, and measure how fast and in how much memory it is read.
 
-    python benchmark/job_bench.py write FOLDER --ranks 100 --megabytes 50 --straggler 37
-    python benchmark/job_bench.py read FOLDER --workers 2
+    python -m benchmark.job_bench write FOLDER --ranks 100 --megabytes 50 --straggler 37
+    python -m benchmark.job_bench read FOLDER --workers 2
 
+in packages/torchwhy.
 The traces are those of a simulated program (tests/simulator) with one rank whose device is slower, repeated with later
 times and other ids up to the size asked for. Ranks differ in rank, clock, process and device. With --distinct, only so
 many files are written; the other ranks are hard links to them, and their names tell their ranks.
@@ -24,14 +24,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
-
+from benchmark.trace_bench import repeated
 from tests.simulator.chrome import PROCESS, write
 from tests.simulator.program import Recording, draw
 from tests.simulator.run import Run, simulate
 from tests.simulator.script import late_rank
-from trace_bench import repeated
-
 from torchwhy import load_job
 from torchwhy.page.report_page import job_page
 from torchwhy.report.job_report import describe_job
@@ -107,9 +104,7 @@ def read_ranks(folder: Path, workers: int) -> None:
     job = load_job(folder, workers=workers, keep=False)
     print(f"{len(job)} ranks, {size:.1f} GB, {sum(s.events for s in job.summaries):,} events, {workers} workers")
     _say("read", before, start, size)
-    print(
-        f"  the largest worker {_peak_mb(resource.RUSAGE_CHILDREN):.0f} MB, this process {_peak_mb(resource.RUSAGE_SELF):.0f} MB"
-    )
+    _say_memory(f"the largest worker {_peak_mb(resource.RUSAGE_CHILDREN):.0f} MB, ")
     before, start = _processor_s(), time.perf_counter()
     findings = job.diagnose()
     report = describe_job(job, findings)
@@ -117,8 +112,12 @@ def read_ranks(folder: Path, workers: int) -> None:
     before, start = _processor_s(), time.perf_counter()
     page = job_page(job, report)
     _say(f"page of {len(page) / 1e6:.1f} MB", before, start, size)
-    print(f"  this process {_peak_mb(resource.RUSAGE_SELF):.0f} MB")
+    _say_memory()
     print(f"  last: rank {report.stragglers[0].rank}; first finding: {findings[0].title if findings else '-'}")
+
+
+def _say_memory(others: str = "") -> None:
+    print(f"  peak memory: {others}this process {_peak_mb(resource.RUSAGE_SELF):.0f} MB")
 
 
 def _say(what: str, before: float, start: float, size: float) -> None:

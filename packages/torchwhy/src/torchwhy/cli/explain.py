@@ -9,7 +9,7 @@ from typing import Final
 
 from torchwhy.cli.console import answer, complain, patience, say, write_file
 from torchwhy.cli.documents import terminal_style
-from torchwhy.cli.jobs import Reading, read_job
+from torchwhy.cli.jobs import READING, Reading, read_job
 from torchwhy.cli.traces import trace_in
 from torchwhy.device_peaks import peaks_of
 from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
@@ -61,7 +61,7 @@ class Request:
     compile_log: str | None = None
     tokens: int | None = None
     price_per_kwh: float | None = None
-    reading: Reading = Reading()
+    reading: Reading = READING
 
 
 def run(traces: Sequence[str], request: Request) -> int:

@@ -29,7 +29,11 @@ _ENDINGS: Final = {"speedscope": ".speedscope.json", "perfetto": ".perfetto.json
 
 
 def run(trace: str, to: str, table: str | None, output: Path | None, form: str, reading: Reading) -> int:
-    """Write a trace, or a table of a job, for another program; return 0, 2 for misuse, 3 for what cannot be read or written."""
+    """Write a trace, or a table of a job, for another program.
+
+    Returns:
+        0, 2 for misuse, 3 for what cannot be read or written.
+    """
     try:
         check_format(form)
         if to not in TARGETS:

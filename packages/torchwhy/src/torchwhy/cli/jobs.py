@@ -10,7 +10,7 @@ from typing import Any, Final
 from torchwhy.cli.console import say, warnings_said
 from torchwhy.loading.job import LoadedJob, load_job
 
-__all__ = ["Reading", "read_job"]
+__all__ = ["READING", "Reading", "read_job"]
 
 _EVERY_S: Final = 10.0
 
@@ -22,6 +22,10 @@ class Reading:
     workers: int | None = None
     engine: str = "processes"
     keep: bool | None = None
+
+
+READING: Final = Reading()
+"""Without options."""
 
 
 def read_job(folder: str, reading: Reading, thresholds: Mapping[str, Mapping[str, Any]] | None = None) -> LoadedJob:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from torchwhy.cli.console import complain, patience, tell, write_file
 from torchwhy.cli.explain import trace_name
-from torchwhy.cli.jobs import Reading, read_job
+from torchwhy.cli.jobs import READING, Reading, read_job
 from torchwhy.cli.traces import trace_in
 from torchwhy.diffing import diff
 from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
@@ -41,7 +41,7 @@ class Request:
     steps: str | None = None
     show: bool = False
     ranks: bool = False
-    reading: Reading = Reading()
+    reading: Reading = READING
 
 
 def run(traces: Sequence[str], request: Request) -> int:

@@ -69,7 +69,7 @@ def write_table(trace: Trace, name: str, output: Path, to: str) -> Export:
 
 
 def write_job_table(job: Job, name: str, output: Path, to: str) -> Export:
-    """Write all rows of a table of a job, after a column `job` with the name of its folder: tables of jobs may be joined.
+    """Write all rows of a table of a job, after a column `job` with the name of its folder.
 
     Args:
         job: what it is about.

@@ -1,7 +1,7 @@
-"""Summaries of ranks, kept beside their traces: a job that was stopped continues, and one that was read is read at once.
+"""Summaries of ranks in files beside their traces: a job whose reading was stopped continues, and is never read twice.
 
-`.torchwhy` in the job's folder has a file for each trace. It holds plain values in MessagePack, so that reading one runs
-no code, and it counts only while the trace, its path in the folder, torchwhy, its rules and their thresholds are the same.
+`.torchwhy` in the job's folder has a file for each trace. It holds plain values in MessagePack, so that reading it runs
+no code. It counts only while the trace, its path in the folder, torchwhy, the rules and their thresholds are the same.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def describe_job(job: Job, findings: Sequence[Finding], ran: Sequence[str] = ())
 
 
 def outliers_first(ranks: Sequence[Rank]) -> tuple[Rank, ...]:
-    """Order ranks by how far their times are from those of the middle rank, as a part of the window; the farthest first."""
+    """Order ranks by the largest distance of one of their times from its median over all ranks; the farthest first."""
     if not ranks:
         return ()
     times = np.array([[getattr(rank, f"{name}_us") or 0.0 for name in _COMPARED] for rank in ranks])
