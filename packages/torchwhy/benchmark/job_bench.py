@@ -1,9 +1,8 @@
-"""Write a job of many ranks, and measure how fast and in how much memory it is read.
+"""Write a job of many ranks, and measure how fast and in how much memory it is read; run in packages/torchwhy:
 
     python -m benchmark.job_bench write FOLDER --ranks 100 --megabytes 50 --straggler 37
     python -m benchmark.job_bench read FOLDER --workers 2
 
-in packages/torchwhy.
 The traces are those of a simulated program (tests/simulator) with one rank whose device is slower, repeated with later
 times and other ids up to the size asked for. Ranks differ in rank, clock, process and device. With --distinct, only so
 many files are written; the other ranks are hard links to them, and their names tell their ranks.

@@ -122,6 +122,15 @@ def test_a_damaged_summary_is_made_again(folder, asked, damage):
     assert len(asked) == 4
 
 
+def test_odd_names_and_numbers_are_read_all_the_same(tmp_path, asked):
+    (tmp_path / "job").mkdir()
+    for rank, name in enumerate(("rank0\udcff.json", "rank1.json", "rank2.json")):
+        info = {"rank": rank, "world_size": 2**70 if rank == 1 else 3}
+        rank_story(rank, 3, compute=[300] * 3, distributedInfo=info).write(tmp_path / "job" / name)
+    assert len(load(tmp_path / "job")) == len(load(tmp_path / "job")) == 3
+    assert asked[3:] == ["rank1.json"]  # no file can hold the number
+
+
 def test_where_nothing_can_be_written_a_job_is_read_all_the_same(folder):
     (folder / kept.FOLDER).write_text("")
     with pytest.warns(UserWarning, match=r"summaries of ranks are not kept, since .*\.torchwhy cannot be written"):
@@ -230,7 +239,7 @@ def test_progress_and_ctrl_c_are_lines_of_stderr(folder, monkeypatch, capsys):
     monkeypatch.setattr(jobs_of_commands, "load_job", stopped)
     with pytest.raises(KeyboardInterrupt):
         jobs_of_commands.read_job(str(folder), jobs_of_commands.Reading())
-    assert "stopped: 3 of 1,000 traces were read; the next run continues" in capsys.readouterr().err
+    assert "stopped: 3 of 1,000 traces were read; if summaries are kept" in capsys.readouterr().err
 
 
 def test_ctrl_c_keeps_what_is_done(folder, asked):

@@ -54,6 +54,5 @@ def read_job(folder: str, reading: Reading, thresholds: Mapping[str, Mapping[str
             )  # fmt: skip
     except KeyboardInterrupt:
         done, of = state
-        kept = "; the next run continues, unless --no-keep is given" if done else ""
-        say(f"stopped: {done:,} of {of:,} traces were read{kept}")
+        say(f"stopped: {done:,} of {of:,} traces were read; if summaries are kept (--keep), the next run continues")
         raise

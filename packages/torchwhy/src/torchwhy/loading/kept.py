@@ -59,8 +59,7 @@ class KeptSummaries:
         """Return a trace's summary; None where none is kept, or the one that is kept was made of something else."""
         try:
             state = trace.stat()
-            name = trace.relative_to(self._folder).as_posix()
-            source = self._sources[trace] = _Source(name, state.st_size, state.st_mtime_ns, self._made_by)
+            source = self._sources[trace] = _Source(self._name(trace), state.st_size, state.st_mtime_ns, self._made_by)
             kept = _DECODER.decode(self._file(trace).read_bytes())
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
@@ -75,14 +74,22 @@ class KeptSummaries:
         """
         if trace not in self._sources:  # it could not be looked at
             return
+        nameless = replace(summary, file="")
+        try:
+            data = msgspec.msgpack.encode(_Kept(self._sources[trace], nameless), enc_hook=_bytes_of)
+        except (OverflowError, UnicodeEncodeError):  # absurd numbers or texts of a trace: it is read again next time
+            return
         target = self._file(trace)
         target.parent.mkdir(exist_ok=True)
         with whole_file(target) as file:
-            file.write(msgspec.msgpack.encode(_Kept(self._sources[trace], summary), enc_hook=_bytes_of))
+            file.write(data)
+
+    def _name(self, trace: Path) -> str:
+        """The path within the folder, with escapes for bytes that are no UTF-8."""
+        return trace.relative_to(self._folder).as_posix().encode(errors="backslashreplace").decode()
 
     def _file(self, trace: Path) -> Path:
-        name = trace.relative_to(self._folder).as_posix()
-        return self._folder / FOLDER / f"{blake2b(name.encode(errors='replace'), digest_size=12).hexdigest()}.summary"
+        return self._folder / FOLDER / f"{blake2b(self._name(trace).encode(), digest_size=12).hexdigest()}.summary"
 
 
 @cache
