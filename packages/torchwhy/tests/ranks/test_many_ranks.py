@@ -236,7 +236,7 @@ def test_progress_and_ctrl_c_are_lines_of_stderr(folder, monkeypatch, capsys):
         progress(3, 1000)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(jobs_of_commands, "load_job", stopped)
+    monkeypatch.setattr(loading_job, "load_job", stopped)
     with pytest.raises(KeyboardInterrupt):
         jobs_of_commands.read_job(str(folder), jobs_of_commands.Reading())
     assert "stopped: 3 of 1,000 traces were read; if summaries are kept" in capsys.readouterr().err

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from torchwhy.cli.console import say, warnings_said
-from torchwhy.loading.job import LoadedJob, load_job
+
+if TYPE_CHECKING:
+    from torchwhy.loading.job import LoadedJob
 
 __all__ = ["READING", "Reading", "read_job"]
 
@@ -35,6 +37,8 @@ def read_job(folder: str, reading: Reading, thresholds: Mapping[str, Mapping[str
         TraceError, ArgumentError, MissingPackageError: as `load_job`.
         KeyboardInterrupt: Ctrl-C.
     """
+    from torchwhy.loading.job import load_job  # a command about one trace does without it
+
     began = said = time.monotonic()
     state = (0, 0)
 
