@@ -159,9 +159,9 @@ def _in_ray(
     Every machine must see the files under the same paths, and have torchwhy.
     """
     import logging
+    from importlib import import_module
 
-    import ray
-
+    ray: Any = import_module("ray")  # annotated in part
     started = not ray.is_initialized()
     if started:
         local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": workers, "include_dashboard": False}
@@ -169,7 +169,8 @@ def _in_ray(
     try:
         task = ray.remote(num_cpus=1)(_answer)
         most = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        left, running = list(reversed(paths)), {}
+        left = list(reversed(paths))
+        running: dict[Any, Path] = {}
         while left or running:
             while left and len(running) < most:
                 path = left.pop()
