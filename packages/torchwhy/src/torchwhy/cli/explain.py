@@ -27,7 +27,7 @@ from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Request", "TableChoice", "run", "trace_name"]
+__all__ = ["Reading", "Request", "TableChoice", "run", "trace_name"]
 
 RECORDED: Final = ("trace.json.gz", "trace.json")
 """What `torchwhy profile` calls every trace, also unpacked: the name of the folder says more."""

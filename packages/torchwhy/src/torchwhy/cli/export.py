@@ -21,7 +21,7 @@ from torchwhy.pyproject import SettingsFileError, find_pyproject
 from torchwhy.rules.settings import settings_from
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["run"]
+__all__ = ["Reading", "run"]
 
 TARGETS: Final = ("speedscope", "perfetto", *TABLE_FORMATS)
 

@@ -27,7 +27,7 @@ from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
 from torchwhy.wording import size_text
 
-__all__ = ["Request", "bytes_from", "run"]
+__all__ = ["Reading", "Request", "bytes_from", "run"]
 
 _UNITS: Final = {"": 1, "k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9}
 

@@ -86,7 +86,7 @@ def _about(report: JobReport) -> str:
 
 def _spread(report: JobReport) -> Table:
     """How the times of many ranks differ."""
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             _TIMES[row.name],
             *(duration(us) for us in (row.least_us, row.low_us, row.middle_us, row.high_us, row.most_us)),
