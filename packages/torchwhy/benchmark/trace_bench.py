@@ -29,7 +29,8 @@ from torchwhy.trace.file.scanning import scan
 from torchwhy.trace.file.source import Chunks
 
 SHIFTED = re.compile(
-    rb'"(ts|id|correlation|[Ee]xternal id|Sequence number|Python id|Python parent id|Ev Idx)"\s*:\s*(\d+)'
+    rb'(?:"(ts|id|correlation|[Ee]xternal id|Sequence number|Python id|Python parent id|Ev Idx)"\s*:\s*|'
+    rb"(ProfilerStep)#)(\d+)"
 )
 
 # What each contender runs; `path` is the file, `result` what it read. Setting up, imports too, is not timed.
@@ -127,20 +128,22 @@ def repeated(source: Path, megabytes: float, target: Path) -> int:
     length = json.JSONDecoder(strict=False).raw_decode(data[last:].decode("latin-1"))[1]
     head, body, tail = data[:first], data[first : last + length], data[last + length :]
     # Texts and numbers by turns.
-    pieces, numbers, is_time, at = [], [], [], 0
+    pieces, numbers, is_time, is_step, at = [], [], [], [], 0
     for match in SHIFTED.finditer(body):
-        pieces.append(body[at : match.start(2)])
-        numbers.append(int(match[2]))
+        pieces.append(body[at : match.start(3)])
+        numbers.append(int(match[3]))
         is_time.append(match[1] == b"ts")
-        at = match.end(2)
+        is_step.append(match[2] is not None)
+        at = match.end(3)
     end = body[at:]
-    values, times = np.array(numbers), np.array(is_time)
+    values, times, steps = np.array(numbers), np.array(is_time), np.array(is_step)
     usual = times & (
         np.abs(values - np.median(values[times])) < 3.6e9
     )  # an hour; some exporters' last event is far off
     span = int(np.ptp(values[usual])) + 1000
-    ids = int(values[~times & (values < 2**31)].max(initial=0)) + 1
+    ids = int(values[~times & ~steps & (values < 2**31)].max(initial=0)) + 1
     shift = np.where(times, span, np.where(values < 2**31, ids, 0))
+    shift[steps] = len(np.unique(values[steps]))
     repeats = max(1, math.ceil((megabytes * 1e6 - len(head) - len(tail)) / len(body)))
     with target.open("wb") as file:
         file.write(head)

@@ -76,7 +76,7 @@ def test_line_breaks_of_an_output_do_not_matter(monkeypatch):
 def recorded():
     """A folder of traces, and the names that the tables use."""
     with working_copy() as folder, working_in(folder):
-        job = torchwhy.load_job("eight_ranks", processes=1)
+        job = torchwhy.load_job("eight_ranks", workers=1)
         yield Path(folder), {"torchwhy": torchwhy, "trace": torchwhy.load("training_step.json.gz"), "job": job}
 
 

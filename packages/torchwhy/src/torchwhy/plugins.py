@@ -6,7 +6,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Final
 
-__all__ = ["RULES", "VOCABULARY", "in_a_line", "offered"]
+__all__ = ["RULES", "VOCABULARY", "in_a_line", "makers", "offered"]
 
 RULES: Final = "torchwhy.rules"
 """Entry points of this group name a `Rule`, a module with rules in it, or a package of such modules."""
@@ -27,6 +27,12 @@ def offered(group: str) -> tuple[list[object], dict[str, str]]:
             # Importing another package can raise anything; a broken one must not take the others away.
             failed[entry.name] = in_a_line(error)
     return found, failed
+
+
+def makers() -> list[str]:
+    """Return each package that brings rules or vocabulary, with its version."""
+    entries = [entry for group in (RULES, VOCABULARY) for entry in _all().select(group=group)]
+    return sorted({f"{entry.dist.name} {entry.dist.version}" for entry in entries if entry.dist is not None})
 
 
 def in_a_line(error: Exception) -> str:

@@ -127,7 +127,7 @@ def test_rules_that_fail_are_named_and_the_others_are_heard(tmp_path, monkeypatc
     rules = (*all_rules(), breaks_off, breaks_off_on_a_trace)
     for module in ("rules.catalogue", "rules.diagnose", "report.trace_report"):
         monkeypatch.setattr(f"torchwhy.{module}.all_rules", lambda: rules)
-    job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 300, 420]), processes=1)
+    job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 300, 420]), workers=1)
     report = describe_job(job, job.diagnose(), ("F3", "X6", "X9"))
     assert "last-rank" in [finding.slug for finding in report.findings]
     assert [(item.code, item.error) for item in report.failed] == [

@@ -40,6 +40,23 @@ Steps = Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only 
 OneTrace = Annotated[
     str, typer.Argument(metavar="TRACE", help="A trace (.json, .json.gz, or of another recorder), or a run's folder.")
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", metavar="N", min=1, help="Traces of ranks read at once.", show_default="the number of processors"
+    ),
+]
+Engine = Annotated[
+    str, typer.Option("--engine", help="Who reads ranks: processes, or ray (a cluster, or a local instance).")
+]
+Keep = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep/--no-keep",
+        help="Keep summaries of ranks in FOLDER/.torchwhy, and use those that are there.",
+        show_default="from 8 MB on",
+    ),
+]
 AsModule = Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")]
 Opens = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 _WRITTEN = typer.Option("--output", "-o", metavar="FILE", help="The file to write; compressed if it ends in .gz.")
@@ -381,11 +398,15 @@ def explain(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
     tokens: Tokens = None,
+    workers: Workers = None,
+    engine: Engine = "processes",
+    keep: Keep = None,
 ) -> None:
     """Explain a trace of torch.profiler: what is slow, why, and how to fix it.
 
     A folder may be the folder of a run, or contain the traces of several ranks,
-    which are read as one job. A folder with dumps of PyTorch's flight recorder
+    which are read as one job; if that is stopped, the next run continues. A
+    folder with dumps of PyTorch's flight recorder
     says why a job hangs. Several TRACEs are explained one after another. The
     tables tool.torchwhy.rules in pyproject.toml select and ignore rules and set
     their thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
@@ -397,7 +418,7 @@ def explain(
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
     request = command.Request(
         tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, capture,
-        compile_log, tokens, price_per_kwh,
+        compile_log, tokens, price_per_kwh, command.Reading(workers, engine, keep),
     )  # fmt: skip
     raise typer.Exit(command.run(traces, request))
 
@@ -416,6 +437,9 @@ def report(
     steps: Steps = None,
     show: Opens = False,
     ranks: Annotated[bool, typer.Option("--ranks", help="Also write a page for each rank.")] = False,
+    workers: Workers = None,
+    engine: Engine = "processes",
+    keep: Keep = None,
 ) -> None:
     """Write an HTML report: verdict, steps, findings, and a timeline with the events behind them.
 
@@ -426,7 +450,11 @@ def report(
     _start_at_once()
     from torchwhy.cli import report as command
 
-    raise typer.Exit(command.run(traces, command.Request(output, max_size, steps, show, ranks)))
+    raise typer.Exit(
+        command.run(
+            traces, command.Request(output, max_size, steps, show, ranks, command.Reading(workers, engine, keep))
+        )
+    )
 
 
 @app.command(rich_help_panel=READ)
@@ -759,15 +787,27 @@ def export(
     to: Annotated[str, typer.Option("--to", metavar="PROGRAM", help="speedscope, perfetto, csv or parquet.")],
     table: Annotated[
         str | None,
-        typer.Option("--table", metavar="NAME", help="Table to export as csv or parquet.", show_default="events"),
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="Table to export as csv or parquet.",
+            show_default="events, of several ranks ranks",
+        ),
     ] = None,
     output: Annotated[Path | None, _WRITTEN] = None,
     form: Form = "text",
+    workers: Workers = None,
+    engine: Engine = "processes",
+    keep: Keep = None,
 ) -> None:
-    """Export a trace for another program.
+    """Export a trace for another program, or a table of a job.
 
     torchwhy export trace.json.gz --to speedscope
     torchwhy export traces/train --to csv --table ops -o ops.csv
+    torchwhy export folder-of-ranks --to parquet -o ranks.parquet
+
+    A folder with the traces of several ranks has the tables ranks (a row per
+    rank), collectives and stragglers.
 
     Exit status 2: misuse; 3: the trace cannot be read, the file not be written,
     or a package is missing.
@@ -775,7 +815,7 @@ def export(
     _start_at_once()
     from torchwhy.cli import export as command
 
-    raise typer.Exit(command.run(trace, to, table, output, form))
+    raise typer.Exit(command.run(trace, to, table, output, form, command.Reading(workers, engine, keep)))
 
 
 @app.command(rich_help_panel=INSTALLED)

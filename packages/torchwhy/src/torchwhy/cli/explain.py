@@ -9,9 +9,10 @@ from typing import Final
 
 from torchwhy.cli.console import answer, complain, patience, say, write_file
 from torchwhy.cli.documents import terminal_style
+from torchwhy.cli.jobs import READING, Reading, read_job
 from torchwhy.cli.traces import trace_in
 from torchwhy.device_peaks import peaks_of
-from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
 from torchwhy.finding import SEVERITIES
 from torchwhy.hangs.dumps import dump_files
 from torchwhy.loading.read import read_trace
@@ -26,7 +27,7 @@ from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Request", "TableChoice", "run", "trace_name"]
+__all__ = ["Reading", "Request", "TableChoice", "run", "trace_name"]
 
 RECORDED: Final = ("trace.json.gz", "trace.json")
 """What `torchwhy profile` calls every trace, also unpacked: the name of the folder says more."""
@@ -60,6 +61,7 @@ class Request:
     compile_log: str | None = None
     tokens: int | None = None
     price_per_kwh: float | None = None
+    reading: Reading = READING
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -75,7 +77,7 @@ def run(traces: Sequence[str], request: Request) -> int:
         documents = [_document(trace, request, alone=len(traces) == 1) for trace in traces]
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
-    except (TraceError, SettingsFileError) as error:
+    except (TraceError, SettingsFileError, MissingPackageError) as error:
         return complain(error, 3)
     except OSError as error:
         return complain(f"cannot read {error.filename or ', '.join(traces)}: {error.strerror or error}", 3)
@@ -142,7 +144,6 @@ def _table(path: str, request: Request, choice: TableChoice) -> Document:
 
 
 def _job(folder: str, request: Request) -> Document:
-    from torchwhy.loading.job import load_job
     from torchwhy.present.job_explanation import job_explanation
     from torchwhy.report.job_report import describe_job
 
@@ -156,7 +157,7 @@ def _job(folder: str, request: Request) -> Document:
         raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
     settings = _settings(request)
     rules = chosen(settings)
-    job = load_job(folder, thresholds=settings.thresholds)
+    job = read_job(folder, request.reading, settings.thresholds)
     if not job.numbered:
         say(f"the traces in {folder} have no rank numbers: if they are not of one program, explain one at a time")
     asked = tuple(rule.code for rule in rules)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from torchwhy.cli.console import complain, patience
 from torchwhy.cli.documents import show
+from torchwhy.cli.jobs import READING, read_job
 from torchwhy.errors import ArgumentError, TraceError
-from torchwhy.loading.job import load_job
 from torchwhy.present.formats import check_format
 from torchwhy.present.written_files import merged_timeline
 from torchwhy.ranks.timeline import merge_ranks
@@ -20,7 +20,7 @@ def run(folder: str, output: Path, form: str) -> int:
     try:
         check_format(form)
         with patience(f"reading {folder}"):
-            job = load_job(folder)
+            job = read_job(folder, READING)
         with patience(f"writing {output}"):
             document = merged_timeline(merge_ranks(job, output))
     except ArgumentError as error:

@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from torchwhy.cli.console import complain, patience, tell, write_file
 from torchwhy.cli.explain import trace_name
+from torchwhy.cli.jobs import READING, Reading, read_job
 from torchwhy.cli.traces import trace_in
 from torchwhy.diffing import diff
-from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchwhy.loading.job import load_job
+from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
 from torchwhy.loading.trace import load
 from torchwhy.page.assemble import MAX_SIZE
 from torchwhy.page.report_page import difference_page, job_page, trace_page
@@ -27,7 +27,7 @@ from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
 from torchwhy.wording import size_text
 
-__all__ = ["Request", "bytes_from", "run"]
+__all__ = ["Reading", "Request", "bytes_from", "run"]
 
 _UNITS: Final = {"": 1, "k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9}
 
@@ -41,6 +41,7 @@ class Request:
     steps: str | None = None
     show: bool = False
     ranks: bool = False
+    reading: Reading = READING
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -55,7 +56,7 @@ def run(traces: Sequence[str], request: Request) -> int:
             text = _page(traces[0], request, size) if len(traces) == 1 else _compared(traces, request, size)
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
-    except (TraceError, SettingsFileError) as error:
+    except (TraceError, SettingsFileError, MissingPackageError) as error:
         return complain(error, 3)
     except OSError as error:
         return complain(f"cannot read {error.filename or ' and '.join(traces)}: {error.strerror or error}", 3)
@@ -89,7 +90,7 @@ def _page(given: str, request: Request, size: int) -> str:
         if request.steps is not None:
             raise ArgumentError(f"--steps chooses steps of one trace, and {given} has those of several ranks")
         asked = tuple(rule.code for rule in rules)
-        job = load_job(given, thresholds=settings.thresholds)
+        job = read_job(given, request.reading, settings.thresholds)
         pages = _rank_pages(job, request.output, settings, size) if request.ranks else {}
         of_all = describe_job(job, job.diagnose(asked) if asked else (), asked)
         return job_page(job, of_all, pages=pages, max_size=size)

@@ -1,21 +1,32 @@
-"""A table of a trace as CSV or Parquet."""
+"""A table of a trace or of a job as CSV or Parquet."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from torchwhy.errors import ArgumentError, TorchWhyError
 from torchwhy.export.result import Export
+from torchwhy.ranks.job import Job
 from torchwhy.trace.file.writing import whole_file
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.sql import RELATIONS
+from torchwhy.trace.tables.table import Table
 
-__all__ = ["TABLE_FORMATS", "check_table", "write_table"]
+__all__ = ["JOB_TABLES", "TABLE_FORMATS", "check_job_table", "check_table", "write_job_table", "write_table"]
 
 TABLE_FORMATS: Final = ("csv", "parquet")
+
+
+JOB_TABLES: Final[dict[str, Callable[[Job], Table]]] = {
+    "ranks": lambda job: job.ranks,
+    "collectives": Job.collectives,
+    "stragglers": Job.stragglers,
+}
+"""The tables of a job, by the name of the attribute or method."""
 
 
 def check_table(name: str) -> str:
@@ -26,6 +37,17 @@ def check_table(name: str) -> str:
     """
     if name not in RELATIONS:
         raise ArgumentError(f"--table must be one of {', '.join(RELATIONS)}, got {name!r}")
+    return name
+
+
+def check_job_table(name: str) -> str:
+    """Return the name of a table of a job.
+
+    Raises:
+        ArgumentError: no table has that name.
+    """
+    if name not in JOB_TABLES:
+        raise ArgumentError(f"--table of several ranks must be one of {', '.join(JOB_TABLES)}, got {name!r}")
     return name
 
 
@@ -43,7 +65,28 @@ def write_table(trace: Trace, name: str, output: Path, to: str) -> Export:
         TorchWhyError: pyarrow isn't installed.
         OSError: the file cannot be written.
     """
-    table = RELATIONS[check_table(name)](trace)
+    return _write(RELATIONS[check_table(name)](trace), trace.file, len(trace), output, to)
+
+
+def write_job_table(job: Job, name: str, output: Path, to: str) -> Export:
+    """Write all rows of a table of a job, after a column `job` with the name of its folder.
+
+    Args:
+        job: what it is about.
+        name: one of `JOB_TABLES`.
+        output, to: as for `write_table`.
+
+    Raises:
+        ArgumentError: there is no such table.
+        TorchWhyError: pyarrow isn't installed.
+        OSError: the file cannot be written.
+    """
+    table = JOB_TABLES[check_job_table(name)](job)
+    named = Table({"job": [Path(job.folder).resolve().name] * len(table), **table.columns})
+    return _write(named, job.folder, sum(summary.events for summary in job.summaries), output, to)
+
+
+def _write(table: Table, source: str, events: int, output: Path, to: str) -> Export:
     if to == "parquet":
         try:
             import pyarrow.parquet
@@ -56,4 +99,4 @@ def write_table(trace: Trace, name: str, output: Path, to: str) -> Export:
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow(table.columns)
             writer.writerows(["" if value != value else value for value in row.values()] for row in table)
-    return Export(trace.file, str(output), to, len(table), len(trace), output.stat().st_size)
+    return Export(source, str(output), to, len(table), events, output.stat().st_size)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from torchwhy.errors import TraceError
 from torchwhy.finding import Finding, identified
-from torchwhy.loading.workers import Thresholds, read_all
+from torchwhy.loading.kept import KeptSummaries
+from torchwhy.loading.workers import SMALL, Thresholds, check_engine, read_all, size_of
 from torchwhy.ranks.findings import merged_findings
 from torchwhy.ranks.folder import find_traces
 from torchwhy.ranks.job import Job
+from torchwhy.ranks.summary import Summary
 from torchwhy.rules.catalogue import chosen_rules, thresholds_by_slug
 from torchwhy.rules.diagnose import by_weight, look, turn
 from torchwhy.rules.rule import setting
@@ -77,11 +80,17 @@ class LoadedJob(Job):
 def load_job(
     folder: str | os.PathLike[str],
     ranks: Iterable[int] | None = None,
-    processes: int | None = None,
+    workers: int | None = None,
     *,
     thresholds: Thresholds | None = None,
+    engine: str = "processes",
+    keep: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> LoadedJob:
     """Read the traces of all ranks of a program, in separate processes, and keep a summary of each.
+
+    The summaries are kept in files, too, so that a job whose reading was stopped continues, and a job that was read is
+    read again at once. A trace that has changed is read again. One that cannot be read is left out (`unreadable`).
 
         job = torchwhy.load_job("traces/run")
         job.stragglers(), job.diagnose()
@@ -89,23 +98,39 @@ def load_job(
     Args:
         folder: a folder with one trace or one folder per rank.
         ranks: ranks to read; None: all.
-        processes: number of traces to read in parallel, which limits the memory; None: the number of processors.
+        workers: number of traces to read in parallel, which limits the memory; None: the number of processors.
         thresholds: thresholds of rules, by rule, then by name.
+        engine: "processes" of this machine, or "ray" (extra `ray`): tasks on the cluster that RAY_ADDRESS names, whose
+            machines all see the folder, or on this machine.
+        keep: whether to keep the summaries, in the folder `.torchwhy` within `folder`, and to use those kept there;
+            None: if the traces have more than 8 MB together.
+        progress: called with the number of finished traces and the number of all, again and again.
 
     Raises:
         TraceError: the folder does not exist, or no trace in it can be read.
-        ArgumentError: a rule or threshold is unknown.
+        ArgumentError: a rule, threshold or engine is unknown, or `workers` is below 1.
+        MissingPackageError: the engine is "ray", which is not installed.
     """
     thresholds_by_slug(thresholds)  # a wrong one is an error here, not in each of the processes
+    check_engine(engine, workers)
     place = Path(folder)
     wanted = None if ranks is None else frozenset(ranks)
     found = find_traces(place)
-    summaries, unreadable = [], {}
-    for path, summary in read_all(found.traces, processes, thresholds):
+    if keep is None:
+        keep = sum(map(size_of, found.traces)) > SMALL
+    kept = KeptSummaries(place, thresholds) if keep else None
+    known = {path: kept.of(path) for path in found.traces} if kept is not None else {}
+    summaries = [summary for summary in known.values() if summary is not None]
+    unreadable: dict[str, str] = {}
+    missing = [path for path in found.traces if known.get(path) is None]
+    for path, summary in read_all(missing, workers, thresholds, engine):
         if isinstance(summary, str):
             unreadable[str(path.relative_to(place))] = summary
         else:
             summaries.append(summary)
+            kept = _keep(kept, path, summary)
+        if progress is not None:
+            progress(len(summaries) + len(unreadable), len(found.traces))
     if not summaries:
         reasons = "; ".join(sorted(unreadable.values())[:3])
         raise TraceError(f"{folder} has no readable trace: {reasons}")
@@ -114,6 +139,21 @@ def load_job(
     if not len(job):
         raise TraceError(f"{folder} has no trace of ranks {', '.join(map(str, sorted(wanted or ())))}")
     return job
+
+
+def _keep(kept: KeptSummaries | None, path: Path, summary: Summary) -> KeptSummaries | None:
+    """Keep a summary; return where to keep the next one: nowhere once a file cannot be written."""
+    if kept is not None:
+        try:
+            kept.keep(path, summary)
+        except OSError as error:
+            warnings.warn(
+                f"summaries of ranks are not kept, since {error.filename} cannot be written: "
+                f"{error.strerror or error}; if reading is stopped, it starts over",
+                stacklevel=3,
+            )
+            return None
+    return kept
 
 
 def _rounded(time_us: float) -> float:

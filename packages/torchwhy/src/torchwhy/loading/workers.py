@@ -8,44 +8,80 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
-from torchwhy.errors import TraceError
+from torchwhy.errors import ArgumentError, MissingPackageError, TraceError
 from torchwhy.ranks.summary import Summary, summary_of
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.trace.file.columns import ARGUMENTS
 from torchwhy.trace.file.scanning import scan
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["SMALL", "Thresholds", "main", "read_all", "serve"]
+__all__ = ["ENGINES", "SMALL", "Thresholds", "check_engine", "main", "read_all", "serve", "size_of"]
 
 Thresholds = Mapping[str, Mapping[str, Any]]
+
+ENGINES: Final = ("processes", "ray")
 
 SMALL: Final = 8 << 20
 """Bytes of files up to which this process reads them itself: starting others takes about 0.3 s each."""
 
 
+def check_engine(engine: str, workers: int | None) -> None:
+    """Check how traces are to be read.
+
+    Raises:
+        ArgumentError: the engine is unknown, or there are to be no workers.
+        MissingPackageError: Ray is not installed.
+    """
+    if engine not in ENGINES:
+        raise ArgumentError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if workers is not None and workers < 1:
+        raise ArgumentError(f"workers must be >= 1, got {workers}")
+    if engine == "ray":
+        try:
+            import ray  # noqa: F401
+        except ImportError as error:
+            raise MissingPackageError('engine="ray" needs the package ray: pip install ray') from error
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 of one that is not there any more, which reading it will report."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def read_all(
-    paths: Sequence[Path], processes: int | None = None, thresholds: Thresholds | None = None
+    paths: Sequence[Path], workers: int | None = None, thresholds: Thresholds | None = None, engine: str = "processes"
 ) -> Iterator[tuple[Path, Summary | str]]:
     """Yield each path with its summary, or with why it has none, in whatever order they are done.
 
-    At most `processes` traces are in memory at a time.
+    At most `workers` traces are in memory at a time.
 
     Args:
         paths: files.
-        processes: how many read at once; as many as there are processors where None, none but this one where 1 or
-            where the files are small together.
+        workers: how many read at once; as many as there are processors where None, only this process where 1 or where
+            the files are small together. With Ray, None is as many as the cluster has room for.
         thresholds: for the rules.
+        engine: one of `ENGINES`.
     """
-    sizes = {path: path.stat().st_size for path in paths}
-    wanted = processes or (1 if sum(sizes.values()) <= SMALL else os.cpu_count() or 1)
+    sizes = {path: size_of(path) for path in paths}
+    largest_first = sorted(paths, key=lambda path: -sizes[path])
+    if engine == "ray":
+        yield from _in_ray(largest_first, workers, thresholds)
+        return
+    wanted = workers or (1 if sum(sizes.values()) <= SMALL else _processors())
     wanted = min(wanted, len(paths))
     if wanted <= 1:
         for path in paths:
@@ -63,7 +99,6 @@ def read_all(
         finally:
             free.put(reader)
 
-    largest_first = sorted(paths, key=lambda path: -sizes[path])
     with ThreadPoolExecutor(wanted) as pool:
         waiting = {pool.submit(read, path): path for path in largest_first}
         try:
@@ -74,6 +109,11 @@ def read_all(
                 job.cancel()
             for reader in readers:
                 reader.close()
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Reader:
@@ -87,15 +127,15 @@ class _Reader:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
-        into, out = self._process.stdin, self._process.stdout
+        process = self._process
         try:
-            pickle.dump((str(path), thresholds), into)  # type: ignore[arg-type]
-            into.flush()  # type: ignore[union-attr]
-            answer: Summary | str = pickle.load(out)  # type: ignore[arg-type]
+            pickle.dump((str(path), thresholds), process.stdin)  # type: ignore[arg-type]
+            process.stdin.flush()  # type: ignore[union-attr]
+            answer: Summary | str = pickle.load(process.stdout)  # type: ignore[arg-type]
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):
-            status = self._process.wait()
+            status = process.wait()
             self.close()
-            hint = "; with fewer processes at once there is more memory for each" if status < 0 else ""
+            hint = "; with fewer workers at once there is more memory for each" if status < 0 else ""
             return f"{path}: the process that read it ended with status {status}{hint}"
         return answer
 
@@ -109,6 +149,50 @@ class _Reader:
 def _program() -> str:
     """Import from where this process does, whatever lies in the current folder."""
     return f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
+
+
+def _in_ray(
+    paths: Sequence[Path], workers: int | None, thresholds: Thresholds | None
+) -> Iterator[tuple[Path, Summary | str]]:
+    """Read with Ray, on the cluster that RAY_ADDRESS or the program names, or on a local one that is started.
+
+    Every machine must see the files under the same paths, and have torchwhy.
+    """
+    import logging
+    from importlib import import_module
+
+    ray: Any = import_module("ray")  # annotated in part
+    started = not ray.is_initialized()
+    if started:
+        local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": workers, "include_dashboard": False}
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **local)
+    try:
+        task = ray.remote(num_cpus=1)(_answer)
+        most = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        left = list(reversed(paths))
+        running: dict[Any, Path] = {}
+        while left or running:
+            while left and len(running) < most:
+                path = left.pop()
+                running[task.remote(str(path.absolute()), str(path), thresholds)] = path
+            [done], _ = ray.wait(list(running), num_returns=1)
+            path = running.pop(done)
+            try:
+                yield path, ray.get(done)
+            except ray.exceptions.RayError as error:
+                yield path, f"{path}: the task of Ray that read it failed: {' '.join(str(error).split())[-200:]}"
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _answer(path: str, name: str, thresholds: Thresholds | None) -> Summary | str:
+    """The summary of the trace at a path, by the name that it has for those who asked."""
+    try:
+        found = _here(Path(path), thresholds)
+    except MemoryError:
+        return f"{name} does not fit into memory"
+    return found.replace(path, name) if isinstance(found, str) else replace(found, file=name)
 
 
 def _here(path: Path, thresholds: Thresholds | None) -> Summary | str:
@@ -128,16 +212,13 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             path, thresholds = pickle.load(requests)
         except EOFError:
             return
-        try:
-            answer = _here(Path(path), thresholds)
-        except MemoryError:
-            answer = f"{path} does not fit into memory"
-        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        pickle.dump(_answer(path, path, thresholds), answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
 
 
 def main() -> None:
-    """Serve on standard input and output."""
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as channel:
+    """Serve on standard input and output, until the process that asks has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches that process, too, which ends this one
+    with suppress(BrokenPipeError), os.fdopen(os.dup(sys.stdout.fileno()), "wb") as channel:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write into the channel
         serve(sys.stdin.buffer, channel)

@@ -31,12 +31,13 @@ from torchwhy.present.job_explanation import job_explanation
 from torchwhy.present.trace_table import trace_table
 from torchwhy.ranks.job import Job
 from torchwhy.ranks.timeline import clocks_of
-from torchwhy.report.job_report import JobReport
+from torchwhy.report.job_report import JobReport, outliers_first
 from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import Diagnosis, diagnose
 from torchwhy.rules.rule import Rule
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.table import Table as Columns
+from torchwhy.wording import counted
 
 __all__ = ["MOST_EVENTS", "difference_page", "drawn", "framed", "job_page", "page_of", "trace_page"]
 
@@ -53,6 +54,9 @@ _ON_DEVICE: Final = (VerdictKind.COMPUTE, VerdictKind.COMMUNICATION, VerdictKind
 
 MOST_EVENTS: Final = 5_000_000
 """Of all ranks together, that are drawn on one timeline."""
+
+MOST_RANKS: Final = 16
+"""Of a job, that are drawn on one timeline."""
 
 _ROWS: Final = 200
 """Of a table on the page; `torchwhy explain --table` has them all."""
@@ -138,7 +142,7 @@ def difference_page(
 
 
 def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = None, max_size: int = MAX_SIZE) -> str:
-    """Return the page of a job: its ranks, and the events of all of them on one timeline.
+    """Return the page of a job: its ranks, and their events on one timeline, of many ranks those of the most unlike.
 
     Args:
         job: the traces of all ranks.
@@ -148,7 +152,8 @@ def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = N
     """
     document = job_explanation(report)
     blocks = document.blocks
-    after = next((i + 1 for i, block in enumerate(blocks) if isinstance(block, Table)), 0)  # the table of ranks
+    titled = [i for i, block in enumerate(blocks) if isinstance(block, Table) and block.title == "Ranks"]
+    after = titled[0] + 1
     links = [f'<a href="{escaped(address)}">rank {rank}</a>' for rank, address in (pages or {}).items()]
     sections = {
         "ranks": [
@@ -158,19 +163,40 @@ def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = N
         ]
     }
     timelines = []
-    if report.trace.events <= MOST_EVENTS:
-        timelines = [_of_ranks(job)]
+    shown = _drawn_ranks(job, report)
+    if shown:
+        timelines = [_of_ranks(job, shown)]
         sections["timeline"] = ['<div id="stage"></div>']
+        if len(shown) < len(report.ranks):
+            which = "those that differ most from the middle rank, and the middle rank"
+            drawn_of = f"{counted(len(shown), 'rank')} of {len(report.ranks):,}"
+            sections["timeline"].insert(0, f"<p>The timeline shows {drawn_of}: {which}.</p>")
     else:
         events = f"{report.trace.events:,} events, more than {MOST_EVENTS:,}"
         sections["ranks"].append(f"<p>The ranks have {events}: `torchwhy report` on one rank draws its timeline.</p>")
     return page(framed(document, sections), document.title, timelines, max_size=max_size)
 
 
-def _of_ranks(job: Job) -> Timeline:
-    """The events of all ranks by the clock of the first."""
+def _drawn_ranks(job: Job, report: JobReport) -> frozenset[int]:
+    """The ranks whose events are drawn: all; or, of many, the middle one and those that differ most from it."""
+    if report.trace.events <= MOST_EVENTS and len(job) <= MOST_RANKS:
+        return frozenset(job.numbers)
+    ordered = outliers_first(report.ranks)
+    sizes = {rank: summary.events for rank, summary in zip(job.numbers, job.summaries, strict=True)}
+    chosen: set[int] = set()
+    for row in (ordered[-1], *ordered):
+        if len(chosen) == MOST_RANKS or sum(sizes[rank] for rank in chosen | {row.rank}) > MOST_EVENTS:
+            break
+        chosen.add(row.rank)
+    return frozenset(chosen)
+
+
+def _of_ranks(job: Job, shown: frozenset[int]) -> Timeline:
+    """The events of these ranks by the clock of the first."""
     sources = []
     for summary, clock in zip(job.summaries, clocks_of(job), strict=True):
+        if clock.rank not in shown:
+            continue
         trace = read_trace(summary.file, Trace)
         shift = trace.beginning + summary.base_ns + round(clock.moved_us * 1000)
         sources.append(Source(f"rank {clock.rank}", timeline_of(trace), shift))

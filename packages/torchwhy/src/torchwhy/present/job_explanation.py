@@ -22,13 +22,23 @@ from torchwhy.present.document import (
 )
 from torchwhy.present.explanation import CALL_FOR_RULES, verdict_block
 from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
-from torchwhy.report.job_report import Collective, JobReport, Rank
+from torchwhy.report.job_report import Collective, JobReport, Rank, outliers_first
 from torchwhy.report.trace_report import ReportedFinding
 from torchwhy.wording import counted, duration, percent, size_text
 
 __all__ = ["job_explanation"]
 
 _RANKS: Final = 16
+_MOST: Final = 200
+"""Rows of the table of ranks, in the full view."""
+_TIMES: Final = {
+    "step_us": "a step",
+    "compute_us": "computes",
+    "exposed_us": "only communicates",
+    "waited_us": "waits for others",
+    "idle_us": "idle",
+    "waited_for_us": "others wait for it",
+}
 _COLLECTIVES: Final = 5
 _RANK: Final = re.compile(r"rank \d+")
 
@@ -42,6 +52,7 @@ def job_explanation(report: JobReport) -> Document:
         (
             *(Caveat("Left out", repair.sentence) for repair in report.trace.repairs),
             verdict_block(report.verdict),
+            *((_spread(report),) if len(report.ranks) > _RANKS else ()),
             _ranks(report),
             *((_collectives(report.collectives),) if report.collectives else ()),
             Findings(items, nothing, "Findings, the most time at stake first"),
@@ -73,16 +84,49 @@ def _about(report: JobReport) -> str:
     return f"{ranks}{of} \u00b7 {counted(report.trace.events, 'event')}{how}"
 
 
+def _spread(report: JobReport) -> Table:
+    """How the times of many ranks differ."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            _TIMES[row.name],
+            *(duration(us) for us in (row.least_us, row.low_us, row.middle_us, row.high_us, row.most_us)),
+            *(Words(str(rank), f"rank:{rank}") for rank in (row.least_rank, row.most_rank)),
+        )
+        for row in report.spread
+    ]
+    titles = ("least", "5%", "middle", "95%", "most", "least: rank", "most: rank")
+    return Table(
+        (Column("time of a rank"), *(Column(title, number=True) for title in titles)),
+        rows_of(rows),
+        f"Spread of {counted(len(report.ranks), 'rank')}",
+        noun=("time", "times"),
+    )
+
+
 def _ranks(report: JobReport) -> Table:
+    many = len(report.ranks) > _RANKS
+    shown = outliers_first(report.ranks)[:_MOST] if many else report.ranks
     last = {row.rank: f"{percent(row.last / row.of)} of {row.of:,}" for row in report.stragglers if row.last}
     titles = ("window", "a step", "computes", "transfers", "waits", "idle", "came last")
     return Table(
         (Column("rank"), *(Column(title, number=True) for title in titles)),
-        rows_of([_rank(row, last.get(row.rank, "")) for row in report.ranks], _RANKS),
+        rows_of([_rank(row, last.get(row.rank, "")) for row in shown], _RANKS),
         "Ranks",
-        ("Transfers and waits for other ranks count while nothing is computed.",),
+        (
+            "Transfers and waits for other ranks count while nothing is computed.",
+            *((_order(report),) if many else ()),
+        ),
         noun=("rank", "ranks"),
     )
+
+
+def _order(report: JobReport) -> str:
+    """How a table of many ranks is ordered, and where the ranks are that it leaves out."""
+    order = "The ranks whose times differ most from the middle rank's come first"
+    rest = len(report.ranks) - _MOST
+    if rest <= 0:
+        return f"{order}."
+    return f"{order}; `torchwhy export FOLDER --to csv` has the other {counted(rest, 'rank')}, too."
 
 
 def _rank(row: Rank, last: str) -> tuple[Cell, ...]:

@@ -11,6 +11,7 @@ from torchwhy.device_peaks import peaks_of
 from torchwhy.errors import ArgumentError, TraceError
 from torchwhy.finding import Finding
 from torchwhy.loading.job import LoadedJob, load_job
+from torchwhy.loading.kept import FOLDER as KEPT
 from torchwhy.loading.trace import LoadedTrace, load
 from torchwhy.present.document import Document
 from torchwhy.present.explanation import explanation
@@ -76,12 +77,13 @@ class OpenJob:
         path: of the folder.
         job: what was read.
         settings: which rules to ask, and with which thresholds.
+        keep: whether to keep the summaries of ranks, as for `load_job`.
     """
 
-    def __init__(self, path: str, settings: Settings) -> None:
+    def __init__(self, path: str, settings: Settings, keep: bool | None = None) -> None:
         self.path = path
         self.settings = settings
-        self.job: LoadedJob = load_job(path, thresholds=settings.thresholds)
+        self.job: LoadedJob = load_job(path, thresholds=settings.thresholds, keep=keep)
 
     @property
     def size(self) -> int:
@@ -107,7 +109,9 @@ class OpenJob:
 Recording: TypeAlias = OpenTrace | OpenJob
 
 
-def open_recording(path: str, steps: str | None = None, capture: str | None = None) -> Recording:
+def open_recording(
+    path: str, steps: str | None = None, capture: str | None = None, keep: bool | None = None
+) -> Recording:
     """Read a trace, the trace in a folder, or the traces of all ranks in one; rules are set as pyproject.toml says.
 
     Raises:
@@ -121,7 +125,7 @@ def open_recording(path: str, steps: str | None = None, capture: str | None = No
         if single is None:
             if steps or capture:
                 raise ArgumentError(f"steps and capture are about one trace, and {path} has those of several ranks")
-            return OpenJob(path, settings)
+            return OpenJob(path, settings, keep)
         path = str(single)
     return OpenTrace(path, settings, steps, capture)
 
@@ -160,10 +164,11 @@ class Recordings:
     Args:
         most: how many are kept.
         most_bytes: how much their decompressed files have together; one alone may have more.
+        keep: whether to keep the summaries of ranks in files, as for `load_job`.
     """
 
-    def __init__(self, most: int = 8, most_bytes: int = 2 * 10**9) -> None:
-        self._most = most
+    def __init__(self, most: int = 8, most_bytes: int = 2 * 10**9, keep: bool | None = None) -> None:
+        self._most, self._keep = most, keep
         self._most_bytes = most_bytes
         self._open: OrderedDict[tuple[object, ...], Recording] = OrderedDict()
 
@@ -178,7 +183,7 @@ class Recordings:
         """
         key = (path, steps, capture, *(_state(Path(each)) for each in (path, capture) if each))
         if key not in self._open:
-            self._open[key] = open_recording(path, steps, capture)
+            self._open[key] = open_recording(path, steps, capture, self._keep)
         self._open.move_to_end(key)
         while len(self._open) > 1 and (len(self._open) > self._most or self._bytes > self._most_bytes):
             self._open.popitem(last=False)
@@ -195,6 +200,7 @@ def _state(path: Path) -> tuple[tuple[str, int, int], ...]:
         return ()
     try:
         files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        files = [each for each in files if each.parent.name != KEPT]
         return tuple((str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in files)
     except OSError as error:
         raise TraceError(f"cannot read {path}: {error.strerror or error}") from error

@@ -33,7 +33,7 @@ class Tools:
 
     def __init__(self, folders: Sequence[Path], recordings: Recordings | None = None) -> None:
         self._folders = tuple(folder.resolve() for folder in folders)
-        self._recordings = Recordings() if recordings is None else recordings
+        self._recordings = Recordings(keep=False) if recordings is None else recordings
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Return a tool's answer and whether it is an error; nothing is raised, whatever is asked."""

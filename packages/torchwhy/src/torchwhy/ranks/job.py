@@ -87,9 +87,14 @@ class Job:
 
     @cached_property
     def ranks(self) -> Table:
-        """One row per rank: its window and what filled it, and the time it waited and was waited for."""
+        """One row per rank: its window and what filled it, the time it waited and was waited for, and what limits it.
+
+        `straggling` is the part of its window for which others waited for it; `limit` and `finding` (the name of the
+        first rule, "" for none) are those of the rank's trace alone.
+        """
         every = self.summaries
         table = self.stragglers().sorted("rank", descending=False)
+        window = np.array([s.duration / 1000 for s in every])
 
         def times(name: str) -> list[float]:
             return [getattr(s, name) / 1000 for s in every]
@@ -99,14 +104,19 @@ class Job:
                 "rank": np.array(self.numbers, np.int64),
                 "steps": np.array([len(s.steps) for s in every], np.int64),
                 "step_us": [float(np.median(s.step_duration)) / 1000 if len(s.steps) else None for s in every],
-                "window_us": np.array(times("duration")),
+                "window_us": window,
                 "busy_us": np.array(times("busy")),
+                "idle_us": window - times("busy"),
                 "compute_us": np.array(times("compute")),
                 "communication_us": np.array(times("communication")),
                 "exposed_us": np.array(times("exposed")),
                 "collectives": np.array([len(s.exchanges) for s in every], np.int64),
                 "waited_us": self.waiting[1] / 1000,
                 "waited_for_us": table["waited_for_us"],
+                "straggling": table["waited_for_us"] / np.maximum(window, 1e-3),
+                "limit": [s.verdict.kind.value for s in every],
+                "finding": [s.findings[0].slug if s.findings else "" for s in every],
+                "truncated": np.array([s.truncated for s in every], np.bool_),
                 "device": [s.device for s in every],
                 "file": [Path(s.file).name for s in every],
             }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Exchanges", "Summary", "summary_of"]
+
+_NO_ROWS: Final = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -143,10 +146,15 @@ def summary_of(trace: Trace, findings: tuple[Finding, ...], failed: Mapping[str,
         exposed=within(exposed),
         exchanges=_exchanges(trace, exposed),
         verdict=verdict(trace, breakdown(trace), launches_of(trace), frozenset(finding.slug for finding in findings)),
-        findings=findings,
+        findings=tuple(map(_without_rows, findings)),
         failed=failed,
         base_ns=trace.info.base_ns,
     )
+
+
+def _without_rows(finding: Finding) -> Finding:
+    """A finding without its places in the trace, of which there may be as many as events."""
+    return replace(finding, stretches=None, evidence=tuple(replace(one, rows=_NO_ROWS) for one in finding.evidence))
 
 
 def _parts(trace: Trace) -> tuple[Intervals, Intervals, Intervals]:

@@ -89,23 +89,30 @@ def clocks_of(job: Job) -> tuple[Clock, ...]:
     """
     m, base = job.matched, np.array([summary.base_ns for summary in job.summaries], np.int64)
     ends = m.start + m.duration + base[m.rank] if len(job) else m.start
-    found: dict[int, tuple[int, Clock]] = {0: (0, Clock(job.numbers[0]))} if len(job) else {}
-    while True:
-        pairs = [
-            (len(shared[0]), known, rank, shared)
-            for known in found
-            for rank in range(len(job))
-            if rank not in found and len((shared := _shared(m.instance, m.rank, known, rank))[0]) >= ENOUGH
-        ]
-        if not pairs:
+    found: dict[int, tuple[int, Clock]] = {}
+    most, nearest = np.full(len(job), -1), np.zeros(len(job), np.int64)  # shared with any that is known, and with which
+    new = 0
+    while len(found) < len(job):
+        if new == 0:
+            found[new] = 0, Clock(job.numbers[new])
+        else:
+            known = int(nearest[new])
+            one, other = _shared(m.instance, m.rank, known, new)
+            away = ends[one] + found[known][0] - ends[other]
+            moved = int(np.median(away))
+            low, high = np.percentile(away, (25, 75))
+            spread = float(high - low)
+            moved = moved if abs(moved) > max(spread, NOTICEABLE_NS) else 0
+            found[new] = moved, Clock(job.numbers[new], moved / 1000, job.numbers[known], int(most[new]), spread / 1000)
+        has = np.zeros(int(m.instance.max(initial=-1)) + 1, np.bool_)
+        has[m.instance[m.rank == new]] = True
+        count = np.bincount(m.rank[has[m.instance]], minlength=len(job))
+        better = (count > most) | ((count == most) & (new < nearest))
+        most[better], nearest[better] = count[better], new
+        most[list(found)] = -1
+        new = int(most.argmax())
+        if most[new] < ENOUGH:
             break
-        count, known, rank, (one, other) = max(pairs, key=lambda pair: (pair[0], -pair[1], -pair[2]))
-        away = ends[one] + found[known][0] - ends[other]
-        moved = int(np.median(away))
-        low, high = np.percentile(away, (25, 75))
-        spread = float(high - low)
-        moved = moved if abs(moved) > max(spread, NOTICEABLE_NS) else 0
-        found[rank] = moved, Clock(job.numbers[rank], moved / 1000, job.numbers[known], count, spread / 1000)
     return tuple(found[i][1] if i in found else Clock(rank) for i, rank in enumerate(job.numbers))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from torchwhy.analysis.names import VerdictKind
 from torchwhy.analysis.repairs import Repair
@@ -23,7 +24,23 @@ from torchwhy.report.trace_report import (
 from torchwhy.schema import SCHEMA
 from torchwhy.wording import counted, percent
 
-__all__ = ["Collective", "JobFiles", "JobReport", "Rank", "Straggler", "UnreadableFile", "describe_job"]
+__all__ = [
+    "Collective",
+    "JobFiles",
+    "JobReport",
+    "Rank",
+    "Spread",
+    "Straggler",
+    "UnreadableFile",
+    "describe_job",
+    "outliers_first",
+]
+
+_NAMED: Final = 20
+"""Traces that could not be read, each in a sentence; `unreadable` has all."""
+
+_COMPARED: Final = ("step", "compute", "exposed", "waited", "idle", "waited_for")
+"""Times of ranks whose spread is described, in the order of the table."""
 
 _LARGE: Final = 0.2
 """From this share of the window on, exchanging and nothing else is what limits a job."""
@@ -47,18 +64,36 @@ class Rank(msgspec.Struct, frozen=True):
     step_us: float | None
     window_us: float
     busy_us: float
+    idle_us: float
     compute_us: float
     communication_us: float
     exposed_us: float
     collectives: int
     waited_us: float
     waited_for_us: float
+    straggling: float
+    limit: VerdictKind
+    finding: str
+    truncated: bool
     device: str
     file: str
 
     def share(self, time_us: float) -> float:
         """A time as a fraction of the rank's window; 0 of an empty one."""
         return time_us / self.window_us if self.window_us else 0.0
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """How a time differs between ranks: percentiles, and the ranks with the least and the most."""
+
+    name: str
+    least_us: float
+    low_us: float
+    middle_us: float
+    high_us: float
+    most_us: float
+    least_rank: int
+    most_rank: int
 
 
 class Collective(msgspec.Struct, frozen=True):
@@ -102,6 +137,7 @@ class JobReport(msgspec.Struct, frozen=True):
     world_size: int | None
     numbered: bool
     ranks: tuple[Rank, ...]
+    spread: tuple[Spread, ...]
     collectives: tuple[Collective, ...]
     stragglers: tuple[Straggler, ...]
     duplicates: tuple[str, ...]
@@ -131,6 +167,7 @@ def describe_job(job: Job, findings: Sequence[Finding], ran: Sequence[str] = ())
         world_size=job.world_size,
         numbered=job.numbered,
         ranks=ranks,
+        spread=_spread(ranks),
         collectives=msgspec.convert(job.collectives().rows(), tuple[Collective, ...]),
         stragglers=msgspec.convert(job.stragglers().rows(), tuple[Straggler, ...]),
         duplicates=tuple(Path(other.file).name for other in job.others),
@@ -145,11 +182,37 @@ def describe_job(job: Job, findings: Sequence[Finding], ran: Sequence[str] = ())
     )
 
 
+def outliers_first(ranks: Sequence[Rank]) -> tuple[Rank, ...]:
+    """Order ranks by the largest distance of one of their times from its median over all ranks; the farthest first."""
+    if not ranks:
+        return ()
+    times = np.array([[getattr(rank, f"{name}_us") or 0.0 for name in _COMPARED] for rank in ranks])
+    away = np.abs(times - np.median(times, axis=0)).max(axis=1)
+    return tuple(ranks[i] for i in np.argsort(-away, kind="stable").tolist())
+
+
+def _spread(ranks: Sequence[Rank]) -> tuple[Spread, ...]:
+    """The spread of each time, of those ranks that have it."""
+    found = []
+    for name in _COMPARED:
+        known = [(rank.rank, time) for rank in ranks if (time := getattr(rank, f"{name}_us")) is not None]
+        if known:
+            times = np.array([time for _, time in known])
+            least, low, middle, high, most = np.percentile(times, (0, 5, 50, 95, 100)).tolist()
+            first, last = known[int(times.argmin())][0], known[int(times.argmax())][0]
+            found.append(Spread(f"{name}_us", least, low, middle, high, most, first, last))
+    return tuple(found)
+
+
 def _left_out(job: Job) -> tuple[Repair, ...]:
     """What of the folder takes no part."""
     found = [
-        Repair("unreadable", 1, f"{name} could not be read: {why}") for name, why in sorted(job.unreadable.items())
+        Repair("unreadable", 1, f"{name} could not be read: {why}")
+        for name, why in sorted(job.unreadable.items())[:_NAMED]
     ]
+    more = len(job.unreadable) - len(found)
+    if more:
+        found.append(Repair("unreadable", more, f"{counted(more, 'further trace')} could not be read"))
     names = [Path(other.file).name for other in job.others]
     if names:
         files = counted(len(names), "further trace")
