@@ -96,6 +96,7 @@ def try_changes(
     time_left: Callable[[], bool] = lambda: True,
     shuffle: Callable[[list[Any]], None] = _ORDER.shuffle,
     screening: int = SCREENING,
+    family: int = 0,
 ) -> tuple[list[Tried], list[Record]]:
     """Measure changes in turns with the unchanged program; return what became of each, and the unchanged runs.
 
@@ -109,6 +110,7 @@ def try_changes(
             and not what they show, so that the probability of an error stays what it is.
         shuffle: puts a list into the order of the next round.
         screening: rounds before changes are left out.
+        family: how many changes share the probability of an error, if more than these.
 
     Raises:
         ProgramFailedError: the unchanged program does not run.
@@ -130,7 +132,7 @@ def try_changes(
             for one in candidates:
                 one.live = one.live and one.shift(0.95).ratio < 1 / (1 + MARGIN)
             total = max(screening, rounds(sum(one.live for one in candidates)))
-    joint = 1 - ERROR / max(len(changes), 1)
+    joint = 1 - ERROR / max(len(changes), family, 1)
     whole = done >= screening
     return [_judged(one, unchanged, joint, whole) for one in candidates], unchanged
 
