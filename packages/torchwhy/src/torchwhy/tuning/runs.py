@@ -39,7 +39,7 @@ def run_command(
 ) -> str:
     """Run a command to its end; return why it failed, "" if it did not.
 
-    Neither it nor a process that it started outlives this call, except daemons with a session of their own.
+    Neither it nor a process that it started outlives this call, except daemons, which start a new session.
     """
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(

@@ -101,7 +101,7 @@ class _Search:
         self._caveats: list[str] = []
         self._first = Record()  # the run that finds out how to measure
         self._fewest = 0
-        self._wall_s = 0.0  # of a run of the unchanged program, as far as known
+        self._wall_s = 0.0  # of a run of the unchanged program, by the newest measurements
 
     def found(self) -> Search:
         before = read_cpu_times()
