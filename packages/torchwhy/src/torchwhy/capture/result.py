@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from torchwhy.capture.operators import OperatorRow, table
 from torchwhy.capture.options import Options
@@ -13,7 +14,7 @@ from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.step_clock import Overhead
 from torchwhy.wording import counted, duration
 
-__all__ = ["TROUBLE", "WHOLE_RUN", "Capture", "ProfileWarning", "STILL_RUNNING"]
+__all__ = ["STILL_RUNNING", "TROUBLE", "WHOLE_RUN", "Capture", "ProfileWarning"]
 
 STILL_RUNNING: Final = "still running"
 """How the program has ended where it recorded itself for a while at the request of `torchwhy profile --pid`."""
