@@ -44,11 +44,15 @@ LARGEST: Final = 50_000_000
 
 @dataclass(frozen=True)
 class Explanation:
-    """Analysis of a run's traces: a short text, the findings in the first trace, and operators by name."""
+    """Analysis of a run's traces: a short text, the findings in the first trace, and operators by name.
+
+    `was_read` is False if the text says why they cannot be read.
+    """
 
     text: str
     findings: tuple[Finding, ...] = ()
     operators: tuple[OperatorRow, ...] = ()
+    was_read: bool = True
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
     except Exception as error:  # noqa: BLE001
         # A mistake of ours or a lack of memory: the program's own end must not change for any of them.
         why = f"{type(error).__name__}: {error}"
-    return Explanation(f"The trace was not read ({' '.join(why.split())}); {command} tries again.")
+    return Explanation(f"The trace was not read ({' '.join(why.split())}); {command} tries again.", was_read=False)
 
 
 def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorRow, ...], int]:

@@ -67,7 +67,9 @@ def test_a_listening_process_records_the_threads_that_work(tmp_path, listening):
     assert answer.state == "done"
     assert answer.folder == str(tmp_path / "run")
     assert "aten::mm" in torchwhy.load(tmp_path / "run" / "trace.json.gz").ops()["name"]
-    assert "still running" in (tmp_path / "run" / "report.txt").read_text()
+    said = (tmp_path / "run" / "report.txt").read_text()
+    assert "still running" in said
+    assert "a part of the run as one window" in said
     assert sorted(path.name for path in listening.iterdir()) == ["answer.json", "ready.json"]
 
 

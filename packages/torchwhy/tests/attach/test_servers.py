@@ -1,5 +1,6 @@
 """`torchwhy profile --attach`: a running inference server records itself, is stopped again, and is explained."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -49,6 +50,7 @@ def test_a_load_is_recorded_and_read_by_phase(kind, modern, theirs, tmp_path, mo
     assert (rows["prefill"]["steps"], rows["prefill"]["tokens"]) == (2, 14)
     assert rows["decode"]["steps"] == rows["decode"]["tokens"] in range(1, 7)
     assert done.load.output_tokens == 8
+    assert ("up to 6 steps recorded" in done.summary) == (modern or kind == "SGLang")
     assert server.calls.count("/start_profile") == server.calls.count("/stop_profile") == 1
     assert not server.recording
     assert set(server.bodies[0] or {}) <= set(fields)
@@ -200,6 +202,60 @@ def test_another_server_and_no_server(theirs):
             find_server(Address(server.url))
     with pytest.raises(UnreachableError, match="did not answer"):
         find_server(Address(server.url))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(401, "TORCHWHY_API_KEY"), (403, "TORCHWHY_API_KEY"), (307, "to which it redirects"), (503, "does not show")],
+)
+def test_a_server_that_refuses_to_answer_may_be_one_of_these(status, said, theirs):
+    refused = pytest.raises(TorchWhyError, match=said)
+    with StandIn("SGLang", theirs, NEW["SGLang"]) as server, refused as raised:
+        server.get = lambda request: request.send_error(status)
+        find_server(Address(server.url))
+    assert "neither" not in str(raised.value)
+
+
+def test_an_answer_that_breaks_off_is_not_counted(theirs):
+    def complete(request, body):
+        request.send_response(200)
+        request.end_headers()
+        request.wfile.write(b'data: {"choices": [{"text": "x"}]}\n\n')
+
+    with StandIn("vLLM", theirs) as server:
+        server.complete = complete
+        times = drive(Address(server.url), "m", SMALL, 0)
+    assert (times.requests, times.failed) == (0, 2)
+    assert "broke off" in times.why
+
+
+def test_a_line_without_end_is_given_up(theirs):
+    def complete(request, body):
+        request.send_response(200)
+        request.end_headers()
+        while True:
+            request.wfile.write(b"data: " * 10_000)
+
+    with StandIn("vLLM", theirs) as server:
+        server.complete = complete
+        assert "a line of more than" in drive(Address(server.url), "m", Load(1, 7, 4), 0).why
+
+
+def test_names_of_the_server_cannot_steer_the_terminal(theirs, tmp_path):
+    with StandIn("SGLang", theirs, NEW["SGLang"]) as server:
+        found = dataclasses.replace(find_server(Address(server.url)), version="0\x1b[31m", model="a\x1b[5m\nb")
+        done = record(found, Plan(load=SMALL, warmup=0, folder=str(theirs)), tmp_path / "run")
+    assert "\x1b" not in done.summary
+    assert "a\ufffd[5m b" in done.summary
+
+
+def test_a_trace_that_cannot_be_read_is_no_success(theirs, tmp_path):
+    with StandIn("vLLM", theirs, NEW["vLLM"], development=True) as server:
+        server.write = lambda: (theirs / f"{server.body['profile_prefix']}.pt.trace.json.gz").write_bytes(b"")
+        words = ["--requests", "1", "--output-tokens", "2", "--warmup", "0", "-o", "run"]
+        ended = run_here("profile", "--attach", server.url, *words, folder=tmp_path)
+    assert ended.returncode == 3
+    assert "The trace was not read" in ended.stderr
 
 
 def test_no_redirection_is_followed(theirs):

@@ -93,6 +93,26 @@ def test_energy_is_not_said_where_power_is_known_of_a_part_only():
     assert energy(clocked([1980] * 10).trace()) == ()
 
 
+@pytest.mark.parametrize("value", [-500.0, 0.0, 1e12])
+def test_a_power_that_no_gpu_has_is_not_known(value):
+    assert energy(clocked([1980] * 10, power=[value] * 10).trace()) == ()
+    assert energy(clocked([1980] * 10, power=[500.0] * 10).trace()) != ()
+
+
+@pytest.mark.parametrize("kept", range(2, 10))
+def test_energy_is_not_said_where_samples_are_missing_inside(kept):
+    """The sampler stops after some samples of 100, and takes a last one at the end."""
+    story = Story()
+    for at in story.steps(2, 10_000, waits=True):
+        story.op("aten::mm", at + 1, 20)
+        story.kernel(HALF, at, 5000, launch_at=at)
+    moments = [*range(0, 200 * kept, 200), 19_900]
+    story.events += [hardware_counter("power (W)", at, 400) for at in moments]
+    assert energy(story.trace()) == ()
+    story.events += [hardware_counter("power (W)", at, 400) for at in range(200 * kept, 19_900, 200)]
+    assert energy(story.trace())[0].joules == pytest.approx(8, rel=0.02)
+
+
 def test_the_page_draws_them_with_their_units(tmp_path):
     story = counted(sm=50)
     story.events += [hardware_counter("dram__bytes_read.sum", 100 * i, 2048.0 * i) for i in range(5)]

@@ -118,12 +118,24 @@ def test_nothing_of_a_run_is_left(interrupted, tmp_path, monkeypatch):
     else:
         error = run_command([sys.executable, "-c", SLEEPER], os.environ, tmp_path, 1234, 5)
         assert error == "it took longer than 20.6 min"
-    pid = int((tmp_path / "pid").read_text())
+    assert ended(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc whether a process runs")
+def test_processes_that_a_run_leaves_behind_are_ended(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert (
+        run_command([sys.executable, "-c", SLEEPER.replace("time.sleep(60)\n", "")], os.environ, tmp_path, 100, 5) == ""
+    )
+    assert ended(int((tmp_path / "pid").read_text()))
+
+
+def ended(pid):
     for _ in range(500):
         if not alive(pid):
-            break
+            return True
         time.sleep(0.01)
-    assert not alive(pid)
+    return False
 
 
 def test_modules_are_compiled_after_the_first_step():

@@ -19,6 +19,9 @@ _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _MOST_BYTES: Final = 64 << 20
 """Of one answer: an OpenAPI document has about 1 MB."""
 
+_MOST_LINE: Final = 1 << 20
+"""Bytes of one event of a stream: it has the text of a few tokens."""
+
 
 class UnreachableError(TorchWhyError):
     """No answer came: nothing listens, the connection broke or time ran out."""
@@ -87,19 +90,26 @@ class Address:
         return _decoded(self._bytes("POST", path, body, timeout_s))
 
     def stream(self, path: str, body: Any, timeout_s: float = 600.0) -> Iterator[Any]:
-        """Send JSON and yield the objects of an answer in server-sent events, each when it comes.
+        """Send JSON and yield the objects of an answer in server-sent events, each when it comes, until `[DONE]`.
 
         Raises:
-            UnreachableError, RefusedError: see there.
+            UnreachableError: see there; also if the answer ends before `[DONE]`, or has a line of more than 1 MB.
+            RefusedError: see there.
         """
         try:
             with self._opener.open(self._request("POST", path, body), timeout=timeout_s) as answer:
-                for line in answer:
+                while line := answer.readline(_MOST_LINE):
+                    if len(line) == _MOST_LINE:
+                        raise UnreachableError(f"{self.url}{path} answered with a line of more than {_MOST_LINE} bytes")
                     data = line.strip().removeprefix(b"data:").strip()
-                    if line.startswith(b"data:") and data != b"[DONE]":
-                        yield _decoded(data)
+                    if not line.startswith(b"data:"):
+                        continue
+                    if data == b"[DONE]":
+                        return
+                    yield _decoded(data)
         except (OSError, http.client.HTTPException) as error:
             raise self._trouble(path, error) from error
+        raise UnreachableError(f"{self.url}{path} broke off its answer")
 
     def _request(self, method: str, path: str, body: Any) -> urllib.request.Request:
         data = json.dumps(body).encode() if body is not None else b"" if method == "POST" else None

@@ -13,6 +13,7 @@ from typing import Any
 
 from torchwhy.attach.http import Address
 from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.wording import safe
 
 __all__ = ["Load", "LoadTimes", "drive"]
 
@@ -124,7 +125,7 @@ def _ask(address: Address, model: str, prompt: list[int], tokens: int) -> _Answe
         for piece in address.stream("/v1/completions", body):
             found: dict[str, Any] = piece if isinstance(piece, dict) else {}
             if found.get("error"):
-                return _Answer(tuple(moments), None, f"{found['error']}"[:200])
+                return _Answer(tuple(moments), None, safe(f"{found['error']}"[:200]))
             if found.get("choices"):
                 moments.append(time.perf_counter())
             usage = found.get("usage")

@@ -26,14 +26,14 @@ from torchwhy.capture.folder import RunFolder, claim
 from torchwhy.errors import ArgumentError, TorchWhyError
 from torchwhy.ranks.folder import named_rank, trace_files
 from torchwhy.schema import SCHEMA
-from torchwhy.wording import counted, duration
+from torchwhy.wording import counted, duration, safe
 
 __all__ = ["STEPS", "Plan", "ServerRun", "ServerRunFile", "record"]
 
 STEPS: Final = 40
 """Rounds that are recorded where nobody says how many: some prefills and decodes, in a file of some 50 MB."""
 
-_SETTLING_S: Final = 5.0
+_SETTLING_S: Final = {"vLLM": 120.0, "SGLang": 5.0}
 """A server that has not answered by then is given its load: old versions of SGLang answer when they have recorded."""
 
 _LOOKING_S: Final = 0.2
@@ -206,7 +206,7 @@ def _started(server: Server, recording: Recording, notes: list[str], say: Callab
     started: Future[None] = _in_background(lambda: server.start(recording))
     try:
         with contextlib.suppress(NotYetError):
-            started.result(_SETTLING_S)
+            started.result(_SETTLING_S[server.kind])
         yield
     finally:
         refused = started.exception() if started.done() else None
@@ -323,9 +323,10 @@ def _place(path: Path) -> tuple[int, str]:
 
 def _summary(server: Server, recording: Recording, times: LoadTimes | None, notes: Sequence[str]) -> str:
     """What was recorded, in a few lines."""
+    limit = f"up to {counted(recording.steps, 'step')} recorded"
     lines = [
-        f"{server.name}, {server.model} at {server.address.url}",
-        f"up to {counted(recording.steps, 'step')} recorded",
+        f"{server.name}, {safe(server.model)} at {server.address.url}",
+        limit if server.is_bounded else "recorded until asked to stop: this version counts no steps",
     ]
     if times is not None and times.first_token_s is not None:
         parts = [f"{counted(times.requests, 'request')} answered in {duration(times.seconds * 1e6)}"]

@@ -8,10 +8,9 @@ OpenAPI document says which fields a request may have.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 from torchwhy.attach.http import Address, RefusedError
 from torchwhy.errors import TorchWhyError
+from torchwhy.wording import safe
 
 __all__ = ["Recording", "Server", "find_server"]
 
@@ -28,6 +28,9 @@ _STOPPING_S: Final = 1800.0
 """According to vLLM's documentation, writing a large trace takes up to ten minutes."""
 
 _DEPTH: Final = 20
+
+_WANTS_KEY: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_NOT_THERE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ class Server:
 
     @property
     def name(self) -> str:
-        """Kind and version."""
-        return f"{self.kind} {self.version}".rstrip()
+        """Kind and version, as one line that is safe to show."""
+        return safe(f"{self.kind} {self.version}".rstrip())
 
     @property
     def is_bounded(self) -> bool:
@@ -147,9 +150,9 @@ class Server:
     def _why_refused(self, error: RefusedError) -> str:
         if error.status == HTTPStatus.CONFLICT:
             return f"{self.name} is recording already, for somebody else: {error}"
-        if error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        if error.status in _WANTS_KEY:
             return f"{self.name} wants a key to record: set TORCHWHY_API_KEY to it ({error})"
-        if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}:
+        if error.status in _NOT_THERE:
             return _no_profiler(self.name)
         return str(error)
 
@@ -159,21 +162,29 @@ def find_server(address: Address) -> Server:
 
     Raises:
         UnreachableError: nothing answers there.
-        TorchWhyError: it is neither vLLM nor SGLang, or it was started without a profiler.
+        TorchWhyError: it is neither vLLM nor SGLang, refuses to say, or was started without a profiler.
     """
-    models = _maybe(address, "/v1/models")
-    first = _first_model(models)
-    described = _maybe(address, "/openapi.json")
+    refusals: list[RefusedError] = []
+
+    def asked(path: str) -> Any:
+        try:
+            return address.get(path)
+        except RefusedError as error:
+            refusals.append(error)
+        return None
+
+    first = _first_model(asked("/v1/models"))
+    described = asked("/openapi.json")
     paths = _mapping(described).get("paths")
-    info = _mapping(_maybe(address, "/server_info?config_format=json") or _maybe(address, "/get_server_info"))
+    info = _mapping(asked("/server_info?config_format=json") or asked("/get_server_info"))
     owner = str(first.get("owned_by", ""))
-    version = str(_mapping(_maybe(address, "/version")).get("version", ""))
+    version = str(_mapping(asked("/version")).get("version", ""))
     if owner == "sglang" or "internal_states" in info or "/get_model_info" in _mapping(paths):
         kind, version = "SGLang", str(info.get("version", version))
     elif owner == "vllm" or version:
         kind = "vLLM"
     else:
-        raise TorchWhyError(f"{address.url} answers, but is neither vLLM nor SGLang: only these record on request")
+        raise TorchWhyError(_unknown(address, refusals))
     if paths and _START not in paths:
         raise TorchWhyError(_no_profiler(f"{kind} {version}".rstrip()))
     fields = _fields_of(_mapping(described), _START) if paths else None
@@ -191,11 +202,14 @@ def _no_profiler(name: str) -> str:
     return f"{name} has no {_START}"
 
 
-def _maybe(address: Address, path: str) -> Any:
-    """What is at a path; None where the server answers with an error."""
-    with contextlib.suppress(RefusedError):
-        return address.get(path)
-    return None
+def _unknown(address: Address, refusals: Sequence[RefusedError]) -> str:
+    """Why it is not known which server it is: only answers that pages are not there show that it is another one."""
+    if key := next((one for one in refusals if one.status in _WANTS_KEY), None):
+        return f"{address.url} wants a key, or another one: set TORCHWHY_API_KEY to it ({key})"
+    if other := next((one for one in refusals if one.status not in _NOT_THERE), None):
+        hint = "; give the address to which it redirects" if 300 <= other.status < 400 else ""
+        return f"{address.url} does not show whether it is vLLM or SGLang: {other}{hint}"
+    return f"{address.url} answers, but is neither vLLM nor SGLang: only these record on request"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

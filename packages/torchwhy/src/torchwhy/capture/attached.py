@@ -26,6 +26,7 @@ from torchwhy.capture.launch.thread_starts import may_work
 from torchwhy.capture.main_thread import whenever
 from torchwhy.capture.open_calls import inside_pytorch, inside_transform
 from torchwhy.capture.options import Options
+from torchwhy.capture.result import STILL_RUNNING
 from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.session import Session
 from torchwhy.capture.whole_run import Limits, WholeRun
@@ -209,7 +210,7 @@ class _Attached:
         else:
             self._in_main_thread(self._session.stop, None)
         self._whole.tell()
-        capture = self._session.close("still running")
+        capture = self._session.close(STILL_RUNNING)
         folder = str(capture.folder) if capture is not None and capture.folder is not None else ""
         return Progress("done", folder, str(capture))
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from torchwhy.capture.operators import OperatorRow, table
 from torchwhy.capture.options import Options
@@ -13,7 +14,10 @@ from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.step_clock import Overhead
 from torchwhy.wording import counted, duration
 
-__all__ = ["TROUBLE", "WHOLE_RUN", "Capture", "ProfileWarning"]
+__all__ = ["STILL_RUNNING", "TROUBLE", "WHOLE_RUN", "Capture", "ProfileWarning"]
+
+STILL_RUNNING: Final = "still running"
+"""How the program has ended where it recorded itself for a while at the request of `torchwhy profile --pid`."""
 
 WHOLE_RUN = "whole run"
 ROWS = 10  # of the operator table on the screen
@@ -98,7 +102,7 @@ def _recorded(capture: Capture) -> str:
     if capture.schedule is None:
         parts = "as one window" if capture.windows <= 1 else f"in {capture.windows} windows"
         cut = "the beginning of the run" if capture.windows <= 1 else "parts of the run"
-        what = cut if capture.cut else "the whole run"
+        what = "a part of the run" if capture.ended == STILL_RUNNING else cut if capture.cut else "the whole run"
         return f"{what} {parts} without steps, {devices}"
     if not capture.steps_recorded:
         return f"the beginning of the run, {devices}"

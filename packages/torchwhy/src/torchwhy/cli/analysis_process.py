@@ -13,10 +13,14 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from torchwhy.cli.console import shows_colour, shows_unicode, width
 
 __all__ = ["Reader", "main"]
+
+_UNREAD: Final = 4
+"""Status of the other process if its answer says why the traces cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class Reader:
 
         A file that another profiler wrote may stand for the folder.
         """
+        return self.read(folder, form)[0]
+
+    def read(self, folder: Path, form: str = "text") -> tuple[str, bool]:
+        """Return the same, and whether they were read."""
         request = json.dumps([str(folder), str(self.directory), form, *self.style])
         code = f"import sys; sys.path[:] = {list(self.path)!r}; from {__name__} import main; main()"
         try:
@@ -47,10 +55,10 @@ class Reader:
         except (OSError, ValueError) as error:
             why = f"{type(error).__name__}: {error}"
         else:
-            if not ran.returncode:
-                return ran.stdout.decode()
+            if ran.returncode in {0, _UNREAD}:
+                return ran.stdout.decode(), not ran.returncode
             why = (ran.stderr.decode(errors="replace").split("\n")[-2:] or [""])[0] or f"status {ran.returncode}"
-        return f"The trace was not read ({why}); torchwhy explain {shlex.quote(str(folder))} tries again."
+        return f"The trace was not read ({why}); torchwhy explain {shlex.quote(str(folder))} tries again.", False
 
 
 def main() -> None:
@@ -61,3 +69,4 @@ def main() -> None:
     folder, directory, form, *style = json.loads(sys.argv[1])
     explanation = read_back(Path(folder), Path(directory), Style(*style), form)
     sys.stdout.buffer.write(explanation.text.encode())
+    sys.exit(0 if explanation.was_read else _UNREAD)

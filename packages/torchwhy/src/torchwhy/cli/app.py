@@ -242,7 +242,8 @@ def try_changes(
     torchwhy try --budget 600 train.py --epochs 1
 
     The answer says how to keep what helps. No file is edited, but what the program itself writes, it writes in each
-    run. Long programs are ended after some steps. Exit status 1: nothing helps; 2: misuse; 3: the program fails.
+    run. Long programs are ended after some steps. Exit status 1: nothing was shown to help; 2: misuse; 3: the program
+    fails.
     """
     _need_torch("try")
     from torchwhy.cli import try_changes as command

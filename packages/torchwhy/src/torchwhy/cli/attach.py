@@ -55,7 +55,7 @@ def run(url: str, words: list[str], out: Path | None, asked: Asked, form: str) -
     """Have a server record itself and report on stderr.
 
     Returns:
-        0; 2 for misuse; 3 where nothing was recorded; 130 where the user ended it early.
+        0; 2 for misuse; 3 where nothing was recorded or the trace cannot be read; 130 where the user ended it early.
     """
     if words:
         return complain(f"--attach records the server at {url}, not a script: leave out {shlex.join(words)}", 2)
@@ -92,7 +92,7 @@ def run_process(pid: int, words: list[str], out: Path | None, seconds: float, fo
         recorded: fields of `Request`.
 
     Returns:
-        0; 2 for misuse; 3 where nothing was recorded.
+        0; 2 for misuse; 3 where nothing was recorded or the trace cannot be read.
     """
     from torchwhy.attach.process import record_process
     from torchwhy.capture.attached import Request
@@ -117,9 +117,9 @@ def run_process(pid: int, words: list[str], out: Path | None, seconds: float, fo
     if not answer.folder:
         tell(answer.text)
         return 3
-    explanation = reader.explain(Path(answer.folder), form)
+    explanation, was_read = reader.read(Path(answer.folder), form)
     tell(explanation if form != "text" else f"\n{answer.text}\n\n{explanation}")
-    return 0
+    return 0 if was_read else 3
 
 
 @contextmanager
@@ -140,7 +140,8 @@ def _report(done: ServerRun, reader: Reader, form: str) -> int:
         tell(done.summary)
         return status or 3
     first = done.traces[0].parent
-    explanation = reader.explain(first, form)
+    explanation, was_read = reader.read(first, form)
+    status = status or (0 if was_read else 3)
     if form != "text":
         tell(explanation)
         return status

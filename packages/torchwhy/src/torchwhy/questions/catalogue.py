@@ -71,8 +71,8 @@ QUESTIONS: Final = (
     ),
     Question(
         "table",
-        "List a table of a recording: kinds, ops, kernels, modules, labels, copies, launches, memory, steps, idle, "
-        "compile, overlap, critical_path, collectives or stacks.",
+        "List a table of a recording: kinds, ops, kernels, modules, labels, copies, launches, memory, steps, phases, "
+        "counters, idle, compile, overlap, critical_path, collectives or stacks.",
         (
             _TRACE,
             Parameter("name", "Name of the table.", needed=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -20,7 +21,7 @@ from torchwhy.present.document import (
 )
 from torchwhy.schema import SCHEMA
 from torchwhy.tuning.search import Search
-from torchwhy.tuning.trial import ERROR, Tried
+from torchwhy.tuning.trial import ERROR, ROOM, Tried
 from torchwhy.wording import counted, duration, enumeration, percent, seconds
 
 __all__ = ["TriedChange", "TryAnswer", "try_document"]
@@ -34,7 +35,7 @@ class TriedChange(msgspec.Struct, frozen=True):
 
     Attributes:
         name: in a few words.
-        kind: "helps", "no difference seen", "slower", "changes the results" or "could not be tried".
+        kind: "helps", "no difference seen", "undecided", "slower", "changes the results" or "could not be tried".
         sentence: the same for people.
         speedup: how many times as many steps run in the same time, and in `low` and `high` the interval that holds it
             with `confidence`; null where the change could not be tried.
@@ -73,7 +74,8 @@ class TryAnswer(msgspec.Struct, frozen=True):
     """What `torchwhy try` found.
 
     Attributes:
-        kind: "helps" or "nothing helps".
+        kind: "helps"; "undecided" if a change is undecided, or changes that findings ask for could not be tried;
+            else "nothing helps".
         best: names of the changes to keep.
         permanent: the lines that keep them.
         steps_from: what begins a step; "" where whole runs were timed.
@@ -120,22 +122,36 @@ def _answer(found: Search) -> TryAnswer:
     permanent = tuple(line for one in best for line in one.change.permanent)
     together = _tried(found.together) if found.together else None
     return TryAnswer(
-        SCHEMA, found.command, "helps" if best else "nothing helps", _sentence(found),
+        SCHEMA, found.command, _kind(found), _sentence(found),
         tuple(one.change.name for one in best),
         permanent, found.label, found.steps, found.step_us, tuple(map(_tried, found.tried)), together, found.budget_s,
         found.spent_s, found.caveats,
     )  # fmt: skip
 
 
+def _open(found: Search) -> list[Tried]:
+    """Changes that may help, for all that was measured."""
+    untried = [one for one in found.tried if one.kind == "could not be tried"]
+    asked = untried if len(untried) == len(found.tried) else [one for one in untried if one.change.answers]
+    return [*asked, *(one for one in found.tried if one.kind == "undecided")]
+
+
+def _kind(found: Search) -> str:
+    return "helps" if found.best else "undecided" if _open(found) else "nothing helps"
+
+
 def _sentence(found: Search) -> str:
     best = [found.tried[i] for i in found.best]
-    measured = sum(one.kind != "could not be tried" for one in found.tried)
-    if not best and not measured:
-        return "No change could be tried."
+    count = Counter("not tried" if one.kind == "could not be tried" else one.kind for one in found.tried)
+    measured = counted(len(found.tried) - count["not tried"], "change")
     if not best:
-        risky = any(one.faster for one in found.tried)
-        what = "Only what changes the results" if risky else "Nothing that can be changed from outside"
-        return f"{what} makes the program faster; {counted(measured, 'change')} measured."
+        rest = [f"{count[kind]} {kind}" for kind in ("undecided", "not tried") if count[kind]]
+        how_many = f"{measured} measured{''.join(f', {one}' for one in rest)}."
+        if any(one.faster for one in found.tried):
+            return f"Only what changes the results was shown to make the program faster; {how_many}"
+        if _open(found):
+            return f"No change was shown to make the program faster, and some may; {how_many}"
+        return f"No change makes the program faster by more than {percent(ROOM)}; {how_many}"
     whole = found.together if len(best) > 1 and found.together else best[0]
     names = enumeration([one.change.name for one in best])
     what = "Steps are" if found.label else "The run is"

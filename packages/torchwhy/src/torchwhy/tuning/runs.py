@@ -37,7 +37,10 @@ LARGEST_OUTPUT: Final = 1_000_000
 def run_command(
     command: Sequence[str], environment: Mapping[str, str], folder: Path, limit_s: float, grace_s: float
 ) -> str:
-    """Run a command to its end; return why it failed, "" if it did not. It never outlives this call."""
+    """Run a command to its end; return why it failed, "" if it did not.
+
+    Neither it nor a process that it started outlives this call, except daemons, which start a new session.
+    """
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
@@ -49,6 +52,8 @@ def run_command(
         finally:
             if process.returncode is None:
                 _end(process, grace_s)
+            else:
+                _end_group(process)
     if not status:
         return ""
     said = (folder / "stderr").read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
@@ -67,8 +72,24 @@ def _end(process: subprocess.Popen[bytes], grace_s: float) -> None:
         process.wait()
 
 
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End processes that a process has left behind: they would run beside the next run.
+
+    Python's tracker of shared memory ignores the first signal and ends by itself when it has cleaned up.
+    """
+    _send(process, signal.SIGTERM)
+    end = time.monotonic() + 1.0
+    while hasattr(os, "killpg") and time.monotonic() < end:
+        try:
+            os.killpg(process.pid, 0)
+        except (ProcessLookupError, PermissionError):  # macOS: what is left has ended, too
+            return
+        time.sleep(0.02)
+    _send(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
 def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, number)
         else:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from torchwhy.capture.launch.program import Program
@@ -100,6 +101,7 @@ class _Search:
         self._caveats: list[str] = []
         self._first = Record()  # the run that finds out how to measure
         self._fewest = 0
+        self._wall_s = 0.0  # of a run of the unchanged program, by the newest measurements
 
     def found(self) -> Search:
         before = read_cpu_times()
@@ -118,10 +120,18 @@ class _Search:
                 f"{3 * SCREENING + 3 * (FEWEST_ROUNDS - SCREENING)} runs, got {self._budget_s:g}"
             )
         self._say(f"trying {counted(min(most, len(every)), 'change')}; a run takes {seconds(self._first.wall_s)}")
-        tried, unchanged = try_changes(
-            every[:most], self._measure, rounds=self._rounds, affordable=self._go_on, time_left=self._time_left
-        )
-        for change in every[most:]:
+        tried: list[Tried] = []
+        unchanged: list[Record] = []
+        while len(tried) < len(every) and most > 0:
+            more, beside = try_changes(
+                every[len(tried) :][:most], self._measure, rounds=self._rounds, affordable=self._go_on,
+                time_left=self._time_left, family=len(every),
+            )  # fmt: skip
+            tried += more
+            unchanged += beside
+            self._wall_s = median(record.wall_s for record in beside) if beside else self._wall_s
+            most = self._affordable()  # others may have stopped using the machine
+        for change in every[len(tried) :]:
             reason = f"no time within the budget of {self._budget_s:g} s"
             tried.append(Tried(change, "could not be tried", shift_of([], []), 0.0, reason=reason))
         best = _best_of_each_kind(tried)
@@ -139,10 +149,15 @@ class _Search:
 
     def _look(self) -> None:
         """Run the program once to see what can be changed, and how long a run has to be."""
-        most_s = self._budget_s / STEPPING
-        self._first = first = self._runs.run(None, limit_s=self._budget_s / PROFILING, most_s=most_s)
+        most_s, limit_s = self._budget_s / STEPPING, self._budget_s / PROFILING
+        self._first = first = self._runs.run(None, limit_s=limit_s, most_s=most_s)
+        if first.error and first.wall_s >= limit_s:
+            raise ArgumentError(
+                f"--budget must be larger: a run takes more than {seconds(limit_s)}, got {self._budget_s:g}"
+            )
         if first.error:
             raise ProgramFailedError(first.error)
+        self._wall_s = first.wall_s
         self._fewest = len(first.steps_us) if first.ended_early else 10**9
         if not first.source:
             self._caveats.append("No steps were found: each run is timed from when PyTorch is imported to its end.")
@@ -164,13 +179,13 @@ class _Search:
 
     def _affordable(self) -> int:
         """How many changes fit into the budget, if one of them has to be measured to the end."""
-        runs = self._left_s() / self._first.wall_s
+        runs = self._left_s() / self._wall_s
         to_the_end = 2 * (FEWEST_ROUNDS - SCREENING)
         return int((runs - to_the_end) / SCREENING) - 2
 
     def _go_on(self, walls_s: Sequence[float], rounds: int) -> int:
         """How many changes, the first ones, there is time for, now that it is known how long their runs take."""
-        spent_s, left_s = 2 * self._first.wall_s, self._left_s() - 2 * (FEWEST_ROUNDS - SCREENING) * self._first.wall_s
+        spent_s, left_s = 2 * self._wall_s, self._left_s() - 2 * (FEWEST_ROUNDS - SCREENING) * self._wall_s
         fit = 0
         for wall_s in walls_s:
             spent_s += wall_s
@@ -179,8 +194,8 @@ class _Search:
 
     def _rounds(self, live: int) -> int:
         """How many rounds there is time for, if so many changes run on and are then measured together."""
-        each = (live + 1) * self._first.wall_s
-        together_s = 0.0 if live < 2 else 3 * SCREENING * self._first.wall_s
+        each = (live + 1) * self._wall_s
+        together_s = 0.0 if live < 2 else 3 * SCREENING * self._wall_s
         fit = SCREENING + int((self._left_s() - together_s) / each)
         rounds = min(max(fit, FEWEST_ROUNDS), ROUNDS)
         if live:
@@ -189,7 +204,7 @@ class _Search:
 
     def _together(self, helping: Sequence[Change]) -> Tried | None:
         self._say(f"measuring {counted(len(helping), 'change')} together")
-        left = int(self._left_s() / (3 * self._first.wall_s))
+        left = int(self._left_s() / (3 * self._wall_s))
         rounds = min(max(left, SCREENING), FEWEST_ROUNDS)
         [tried], _ = try_changes(
             [combined(tuple(helping))], self._measure, rounds=lambda live: rounds, screening=rounds

@@ -34,6 +34,9 @@ ROUNDS: Final = 8
 FEWEST_ROUNDS: Final = 5
 """Rounds of a change that looks faster: 8 runs against 11, at least 5 against 8."""
 
+ROOM: Final = 0.1
+"""A change is undecided if its interval leaves room for a gain of more than this."""
+
 _ORDER: Final = random.Random()  # separate, so that nothing else depends on it
 
 
@@ -47,7 +50,7 @@ class Tried:
 
     Attributes:
         change: the change.
-        kind: "helps", "no difference seen", "slower", "changes the results" or "could not be tried".
+        kind: "helps", "no difference seen", "undecided", "slower", "changes the results" or "could not be tried".
         shift: how the times of steps relate to those of the unchanged program; not judged where it could not be tried.
         confidence: of the shift's interval.
         faster: whether that interval, corrected for the number of changes, shows that it is faster.
@@ -93,6 +96,7 @@ def try_changes(
     time_left: Callable[[], bool] = lambda: True,
     shuffle: Callable[[list[Any]], None] = _ORDER.shuffle,
     screening: int = SCREENING,
+    family: int = 0,
 ) -> tuple[list[Tried], list[Record]]:
     """Measure changes in turns with the unchanged program; return what became of each, and the unchanged runs.
 
@@ -106,6 +110,7 @@ def try_changes(
             and not what they show, so that the probability of an error stays what it is.
         shuffle: puts a list into the order of the next round.
         screening: rounds before changes are left out.
+        family: how many changes share the probability of an error, if more than these.
 
     Raises:
         ProgramFailedError: the unchanged program does not run.
@@ -127,7 +132,7 @@ def try_changes(
             for one in candidates:
                 one.live = one.live and one.shift(0.95).ratio < 1 / (1 + MARGIN)
             total = max(screening, rounds(sum(one.live for one in candidates)))
-    joint = 1 - ERROR / max(len(changes), 1)
+    joint = 1 - ERROR / max(len(changes), family, 1)
     whole = done >= screening
     return [_judged(one, unchanged, joint, whole) for one in candidates], unchanged
 
@@ -180,6 +185,8 @@ def _judged(one: _Candidate, unchanged: Sequence[Record], joint: float, whole: b
         kind = "helps"
     elif shift.beyond_noise and shift.ratio > 1:
         kind = "slower"
+    elif not shift.judged or shift.low < 1 / (1 + ROOM):
+        kind = "undecided"
     saved_us = median(each.step_us for each in one.beside) - median(each.step_us for each in one.records)
     later_us = median(each.begins_us for each in one.records) - median(each.begins_us for each in one.beside)
     return Tried(one.change, kind, shift, confidence, faster, agreement, len(one.records), saved_us, later_us)

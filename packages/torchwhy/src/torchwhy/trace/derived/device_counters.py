@@ -15,13 +15,19 @@ from torchwhy.trace.model.trace import Trace
 __all__ = ["CounterSeries", "device_counters", "energy_j", "series_of"]
 
 _COUNTER: Final = ord("C")
+_HELD: Final = 10
+"""A value holds for so many usual distances of samples at most: then the sampler was held up, or had stopped."""
+
+_MOST_W: Final = 10_000.0
+"""A GPU uses more than 0 W and less than this; NVIDIA's and AMD's largest have limits of some 1,500 W."""
+
 _COVERED: Final = 0.9
 """Of the window: with samples of less of it, energy is not said."""
 
 
 @dataclass(frozen=True)
 class CounterSeries:
-    """One counter of one device. A value holds from its time until the next one.
+    """One counter of one device. A value holds from its time until the next one, unless that is far away.
 
     Attributes:
         device: its number.
@@ -71,9 +77,9 @@ def device_counters(trace: Trace) -> tuple[CounterSeries, ...]:
             chosen = here & (events.name[rows] == name)
             order = np.argsort(events.ts[rows[chosen]], kind="stable")
             times = events.ts[rows[chosen]][order]
-            step = int(np.median(np.diff(times))) if len(times) > 1 else 0
+            step = int(np.quantile(np.diff(times), 0.5, method="lower")) if len(times) > 1 else 0
             text = events.texts[name]
-            until = np.append(times[1:], times[-1] + step)
+            until = np.append(np.minimum(times[1:], times[:-1] + _HELD * step), times[-1] + step)
             result.append(CounterSeries(device, text, counter_meaning(text), times, until, values[chosen][order]))
     return tuple(result)
 
@@ -90,9 +96,13 @@ def series_of(trace: Trace, device: int, quantity: Quantity) -> CounterSeries | 
 
 
 def energy_j(power: CounterSeries, window: Window) -> float | None:
-    """Return the joules of a window; None where the power is not known of nearly all of it."""
+    """Return the joules of a window; None where the power is not known of nearly all of it.
+
+    Values that no GPU can have are not known.
+    """
     whole = Intervals.union([window.start], [window.end])
-    held = whole.overlap(power.times, power.until)
+    possible = (power.converted > 0) & (power.converted < _MOST_W)
+    held = whole.overlap(power.times, power.until) * possible
     length = window.end - window.start
     if length <= 0 or held.sum() < _COVERED * length:
         return None
