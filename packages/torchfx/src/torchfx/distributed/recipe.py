@@ -35,8 +35,9 @@ class Recipe:
         rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects. Of features: the
             rate of the samples they are made of, resampled in front; by default what they need, else the file's.
         loudness: integrated loudness of the output, LUFS.
-        true_peak: what no peak exceeds afterwards, dB below full scale (a limiter with look-ahead). Limiting makes
-            speech with high peaks 1 to 2 LU quieter, so with `loudness` both are done twice, which leaves about half.
+        true_peak: level that no peak exceeds, dB relative to full scale (a limiter with look-ahead). With `loudness`,
+            the gain before the limiter is chosen so that its output has that loudness, to 0.1 LU; a warning in the
+            outcome gives the loudness if it cannot be reached.
         format: "wav", "flac", "ogg", "opus", "mp3", "aiff" or "raw", for features "npy", "npz", "safetensors" or
             "parquet"; by default the output's suffix decides, and in a folder features go into .npy files.
         bits: bits per sample; by default as many as the source's.
@@ -132,11 +133,14 @@ class Recipe:
         first = next(i for i, each in enumerate(_modules(self.effects)) if _makes_features(each))
         return *self.effects[:first], f"resample:{number_text(self.feature_rate)}", *self.effects[first:]
 
-    def _finish(self) -> list[str]:
-        texts = [] if self.rate is None else [f"resample:{self.rate}"]
-        levels = [] if self.loudness is None else [f"normalize:method=lufs,lufs={self.loudness}"]
-        levels += [] if self.true_peak is None else [f"limiter:{self.true_peak},true_peak=true"]
-        return texts + levels * (2 if len(levels) == 2 else 1)
+    def _finish(self) -> list[str | nn.Module]:
+        steps: list[str | nn.Module] = [] if self.rate is None else [f"resample:{self.rate}"]
+        if self.loudness is not None and self.true_peak is not None:
+            from torchfx.distributed.levels import LimitedLoudness
+
+            return [*steps, LimitedLoudness(self.loudness, self.true_peak)]
+        steps += [] if self.loudness is None else [f"normalize:method=lufs,lufs={self.loudness}"]
+        return steps + ([] if self.true_peak is None else [f"limiter:{self.true_peak},true_peak=true"])
 
     def __str__(self) -> str:
         """Return the recipe in one line; two recipes with different results differ in it."""

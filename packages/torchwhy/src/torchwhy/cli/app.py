@@ -15,6 +15,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from torchwhy.cli import units
+from torchwhy.cli.misuse import Commands
 from torchwhy.questions.catalogue import QUESTIONS, Parameter, Question
 
 __all__ = ["app"]
@@ -47,6 +49,7 @@ WrittenFile = Annotated[Path, _WRITTEN]
 
 app = typer.Typer(
     name="torchwhy",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -71,9 +74,7 @@ def options(
     """Find out why a PyTorch program is slow: record it, read the trace, and get causes and fixes."""
 
 
-@app.command(
-    rich_help_panel=RECORD, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@app.command(rich_help_panel=RECORD, context_settings={"allow_interspersed_args": False})
 def profile(
     words: Annotated[
         list[str] | None,
@@ -96,7 +97,10 @@ def profile(
     step_on: Annotated[
         str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
     ] = "auto",
-    seconds: Annotated[float, typer.Option("--seconds", help="Maximum recording time without steps, in seconds.")] = 10,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", metavar="TIME", help="Maximum recording time without steps.", parser=units.seconds),
+    ] = 10,
     shapes: Annotated[bool, typer.Option(help="Record the shapes of operators' inputs.")] = True,
     memory: Annotated[bool, typer.Option("--memory", help="Record allocations and releases of memory.")] = False,
     stacks: Annotated[
@@ -207,13 +211,13 @@ def profile(
     raise typer.Exit(status)
 
 
-@app.command(
-    "try", rich_help_panel=RECORD, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@app.command("try", rich_help_panel=RECORD, context_settings={"allow_interspersed_args": False})
 def try_changes(
     words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
     module: AsModule = False,
-    budget: Annotated[float, typer.Option("--budget", metavar="SECONDS", help="To spend, 30 at least.")] = 300,
+    budget: Annotated[
+        float, typer.Option("--budget", metavar="TIME", help="Time to spend, at least 30 s.", parser=units.seconds)
+    ] = 300,
     form: Form = "text",
 ) -> None:
     """Find out what makes a program faster without an edit, and whether its results stay.
@@ -242,7 +246,9 @@ def measure(
         str, typer.Option("--setup", "-s", metavar="CODE", help="Code that runs once before; torch is imported.")
     ] = "pass",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads per operator (torch.set_num_threads).")] = None,
-    max_time: Annotated[float, typer.Option("--max-time", help="Maximum time in seconds.")] = 10.0,
+    max_time: Annotated[
+        float, typer.Option("--max-time", metavar="TIME", help="Maximum time.", parser=units.seconds)
+    ] = 10.0,
     form: Form = "text",
 ) -> None:
     """Time a statement, with warm-up, synchronization, and as many repetitions as its spread requires.
@@ -437,7 +443,10 @@ def diff(
     fail_on_slower: Annotated[
         float | None,
         typer.Option(
-            "--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more than this and the noise."
+            "--fail-on-slower",
+            metavar="PERCENT",
+            help="Exit 1 if B is slower by more than this and the noise.",
+            parser=units.percent,
         ),
     ] = None,
     output: Annotated[
@@ -634,7 +643,8 @@ def history(
         str | None, typer.Option("--commit", help="Commit of the run; by default the commit checked out here.")
     ] = None,
     fail_on_slower: Annotated[
-        float, typer.Option("--fail-on-slower", metavar="PERCENT", help="For check: allowed slowdown.")
+        float,
+        typer.Option("--fail-on-slower", metavar="PERCENT", help="For check: allowed slowdown.", parser=units.percent),
     ] = 1.0,
     since: Annotated[
         str, typer.Option("--since", metavar="COMMIT", help="For check: only runs from this commit on.")
@@ -662,7 +672,7 @@ def history(
     raise typer.Exit(command.run(action, runs or [], request))
 
 
-@app.command(rich_help_panel=CHECK, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@app.command(rich_help_panel=CHECK, context_settings={"allow_interspersed_args": False})
 def bisect(
     words: Annotated[
         list[str], typer.Argument(metavar="CMD...", help="Command to measure; {out} is the folder for its run.")
