@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -70,7 +71,7 @@ class Recipe:
         self._check_kind()
 
     def _check_kind(self) -> None:
-        """Raise where what is asked for contradicts what the effects give."""
+        """Raise if the arguments contradict the effects' results."""
         form = None if self.format is None else self.format.lower()
         if form is not None and (form in FEATURE_FORMATS) != self.gives_features:
             gives, holds = ("features", "samples") if self.gives_features else ("samples", "features")
@@ -89,19 +90,23 @@ class Recipe:
         """Return the bit rate as a number."""
         if self.bitrate is None or isinstance(self.bitrate, int):
             return self.bitrate
-        number = self.bitrate.lower().removesuffix("k")
-        if not number.isdecimal():
+        found = re.fullmatch(r"(\d+)\s*(k?)(?:b/s|bps|bit/s|bits/s)?", self.bitrate.strip().lower())
+        if not found:
             raise ArgumentError(f'bitrate must be bits per second, or a text such as "128k", got {self.bitrate!r}')
-        return int(number) * (1000 if number != self.bitrate else 1)
+        return int(found[1]) * (1000 if found[2] else 1)
 
     def layout(self) -> tuple[int, int, str] | None:
         """Return sample rate, channels and encoding of raw samples."""
         if self.raw is None:
             return None
         fs, channels, encoding, *more = [*self.raw.split(","), "", ""]
-        if not fs.isdecimal() or not channels.isdecimal() or encoding not in RAW or any(more):
+        try:
+            rate = checked_rate(fs)
+        except ArgumentError:
+            rate = 0.5
+        if rate != int(rate) or not channels.isdecimal() or encoding not in RAW or any(more):
             raise ArgumentError(f"raw must be RATE,CHANNELS,{'|'.join(RAW)}, as in 16000,1,s16, got {self.raw!r}")
-        return int(fs), int(channels), RAW[encoding]
+        return int(rate), int(channels), RAW[encoding]
 
     @property
     def suffix(self) -> str | None:
@@ -125,7 +130,7 @@ class Recipe:
         return _needed_rate(self.effects) if self.rate is None else checked_rate(self.rate)
 
     def _steps(self) -> tuple[str | nn.Module, ...]:
-        """Return effects and what the other arguments come to, in order."""
+        """Return the effects and the steps of the other arguments, in order."""
         if not self.gives_features:
             return (*self.effects, *self._finish())
         if self.feature_rate is None:

@@ -797,7 +797,7 @@ def info(form: Form = "text") -> None:
 
 
 def _start_at_once() -> None:
-    """Keep NumPy from starting threads for matrices, of which traces have none: 50 ms of 150 on 2 cores."""
+    """Keep NumPy from starting threads for matrices, which traces do not need: 50 ms of 150 on 2 cores."""
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

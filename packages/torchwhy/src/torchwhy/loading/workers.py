@@ -34,7 +34,7 @@ SMALL: Final = 8 << 20
 def read_all(
     paths: Sequence[Path], processes: int | None = None, thresholds: Thresholds | None = None
 ) -> Iterator[tuple[Path, Summary | str]]:
-    """Yield each path with its summary, or with why it has none, in whatever order they are done.
+    """Yield each path with its summary, or with the reason for its absence, in whatever order they are done.
 
     At most `processes` traces are in memory at a time.
 
@@ -112,7 +112,7 @@ def _program() -> str:
 
 
 def _here(path: Path, thresholds: Thresholds | None) -> Summary | str:
-    """The summary of a trace, or why it has none: it cannot be read, or is no trace."""
+    """The summary of a trace, or the reason for its absence: it cannot be read, or is no trace."""
     try:
         trace = Trace(str(path), scan(str(path), ARGUMENTS))
     except TraceError as error:

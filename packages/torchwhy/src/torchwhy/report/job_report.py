@@ -26,7 +26,7 @@ from torchwhy.wording import counted, percent
 __all__ = ["Collective", "JobFiles", "JobReport", "Rank", "Straggler", "UnreadableFile", "describe_job"]
 
 _LARGE: Final = 0.2
-"""From this share of the window on, exchanging and nothing else is what limits a job."""
+"""From this share of the window on, exchanges alone limit a job."""
 
 
 class JobFiles(msgspec.Struct, frozen=True):

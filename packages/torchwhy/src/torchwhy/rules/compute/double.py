@@ -47,7 +47,7 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
     Fix: pass float32. Usual sources are NumPy arrays, which are float64 by default, and filter coefficients.
 
     Known problems: some programs need double precision. Without recorded shapes the CPU's operators are not judged; of
-    kernels only those whose names tell the type.
+    kernels only those whose names show the type.
     """
     if trace.has_gpu:
         yield from _fp64_on_device(trace, share)
@@ -124,7 +124,7 @@ def in_double(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
     events = trace.events
     types, sizes = events.text_ids("Input type", rows).astype(np.int64), events.text_ids("Input Dims", rows)
     library = events.are(LIBRARY_OPERATOR, rows)
-    # Few combinations are distinct: each is looked at once.
+    # Few combinations are distinct: each is examined once.
     _, one, which = np.unique((types << 32) + (sizes << 1) + library, return_index=True, return_inverse=True)
     double = [_is_double(trace, int(rows[i]), by_first=bool(library[i])) for i in one.tolist()]
     found: npt.NDArray[np.bool_] = np.array(double, np.bool_)[which]
