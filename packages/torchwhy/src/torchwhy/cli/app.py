@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from torchwhy.cli import units
-from torchwhy.cli.misuse import Commands
+from torchwhy.cli.misuse import Commands, check_program
 from torchwhy.questions.catalogue import QUESTIONS, Parameter, Question
 
 __all__ = ["app"]
@@ -74,11 +74,18 @@ def options(
     """Find out why a PyTorch program is slow: record it, read the trace, and get causes and fixes."""
 
 
-@app.command(rich_help_panel=RECORD, context_settings={"allow_interspersed_args": False})
+@app.command(
+    rich_help_panel=RECORD, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
 def profile(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SCRIPT [ARGS...]", help="The script, with its arguments.", show_default=False),
+        typer.Argument(
+            metavar="SCRIPT [ARGS...]",
+            help="The script, with its arguments.",
+            show_default=False,
+            callback=check_program,
+        ),
     ] = None,
     module: AsModule = False,
     out: Annotated[
@@ -211,9 +218,13 @@ def profile(
     raise typer.Exit(status)
 
 
-@app.command("try", rich_help_panel=RECORD, context_settings={"allow_interspersed_args": False})
+@app.command(
+    "try", rich_help_panel=RECORD, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
 def try_changes(
-    words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.", callback=check_program)
+    ],
     module: AsModule = False,
     budget: Annotated[
         float, typer.Option("--budget", metavar="TIME", help="Time to spend, at least 30 s.", parser=units.seconds)
@@ -672,10 +683,13 @@ def history(
     raise typer.Exit(command.run(action, runs or [], request))
 
 
-@app.command(rich_help_panel=CHECK, context_settings={"allow_interspersed_args": False})
+@app.command(rich_help_panel=CHECK, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def bisect(
     words: Annotated[
-        list[str], typer.Argument(metavar="CMD...", help="Command to measure; {out} is the folder for its run.")
+        list[str],
+        typer.Argument(
+            metavar="CMD...", help="Command to measure; {out} is the folder for its run.", callback=check_program
+        ),
     ],
     good: Annotated[str, typer.Option("--good", metavar="COMMIT", help="A commit that was fast.")],
     bad: Annotated[str, typer.Option("--bad", metavar="COMMIT", help="A later commit that is slow.")] = "HEAD",

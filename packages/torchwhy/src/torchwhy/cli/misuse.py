@@ -14,7 +14,7 @@ from torchwhy.spelling import closest
 
 _UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]  # typer may carry click, or import it
 
-__all__ = ["COMMANDS", "EXAMPLES", "OPTIONS", "Commands", "example"]
+__all__ = ["COMMANDS", "EXAMPLES", "OPTIONS", "Commands", "check_program", "example"]
 
 COMMANDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -118,6 +118,17 @@ def _with_hints() -> Iterator[None]:
         elif param is not None and "is not a valid" in found.message and _is_number(param):
             found.message += f" Write for example {max(param.opts, key=len)} {example(param)}."
         raise
+
+
+def check_program(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
+    """Return the words of a program; raise if the first is an unknown option instead, but for Python's -c.
+
+    Raises:
+        UsageError: it is.
+    """
+    if words and words[0].startswith("--"):
+        ctx.fail(f"No such option: {words[0]}. {_option_hint(words[0], ctx)}")
+    return words
 
 
 def example(option: Any) -> str:
