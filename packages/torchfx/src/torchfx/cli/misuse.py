@@ -10,8 +10,6 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
-from torchfx.other_names import close_to, lookup
-
 _UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]  # typer may carry click, or import it
 
 __all__ = ["COMMANDS", "EXAMPLES", "OPTIONS", "Commands", "example"]
@@ -126,6 +124,8 @@ def _is_number(option: Any) -> bool:
 
 
 def _command_hint(word: str, known: Collection[str]) -> str:
+    from torchfx.other_names import close_to  # only after a mistake
+
     if PurePath(word).suffix.lower() in _SUFFIXES:
         return f"To process a file: torchfx process {word} OUT -e EFFECT"
     other = COMMANDS.get(word.lower())
@@ -140,6 +140,8 @@ def _command_hint(word: str, known: Collection[str]) -> str:
 
 def _option_hint(name: str, ctx: Any) -> str:
     """Return a hint for an option that a command does not have."""
+    from torchfx.other_names import close_to  # only after a mistake
+
     known = _long_options(ctx.command)
     plain = _whole(name, ctx.meta.get("torchfx.words", ()))
     for other in OPTIONS.get(plain, ()):
@@ -156,6 +158,8 @@ def _option_hint(name: str, ctx: Any) -> str:
 
 def _effect(word: str) -> str | None:
     """Return the effect that a word names, as the command line spells it."""
+    from torchfx.other_names import lookup
+
     found = [each.rpartition(".") for each in lookup(word)]
     return next((name.lower() for module, _, name in found if module in ("effect", "filter")), None)
 

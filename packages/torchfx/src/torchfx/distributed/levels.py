@@ -15,6 +15,7 @@ from torchfx.effect.normalize import Normalize
 from torchfx.loudness import gated_loudness
 from torchfx.parameters import decibels, number, sample_rate
 from torchfx.pieces import PIECE, Pieces
+from torchfx.plan import State
 from torchfx.rate import ambient_rate
 
 __all__ = ["LimitedLoudness"]
@@ -100,9 +101,9 @@ class LimitedLoudness(Processor):
 
     def _measured(self, pieces: Iterator[Tensor], rate: float) -> float:
         """Return the loudness, LUFS."""
-        meter, state = Normalize(method="lufs"), None
+        meter = Normalize(method="lufs")
+        state: State = ()
         for piece in pieces:
-            if state is None:
-                state = meter.init_state(tuple(piece.shape[:-1]), rate, piece.dtype)
+            state = state or meter.init_state(tuple(piece.shape[:-1]), rate, piece.dtype)
             state = meter.measure(piece, state, rate)
         return float(gated_loudness(state[0]))

@@ -10,8 +10,6 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
-from torchwhy.spelling import closest
-
 _UsageError: Final[type[Exception]] = typer.BadParameter.__mro__[1]  # typer may carry click, or import it
 
 __all__ = ["COMMANDS", "EXAMPLES", "OPTIONS", "Commands", "check_program", "example"]
@@ -142,6 +140,8 @@ def _is_number(option: Any) -> bool:
 
 
 def _command_hint(word: str, known: Collection[str]) -> str:
+    from torchwhy.spelling import closest  # only after a mistake
+
     if word.endswith(".py"):
         return f"To profile a program: torchwhy profile {word}"
     if word.endswith((".json", ".gz", ".sqlite", ".nsys-rep", ".pftrace")) or Path(word).is_dir():
@@ -155,6 +155,8 @@ def _command_hint(word: str, known: Collection[str]) -> str:
 
 def _option_hint(name: str, ctx: Any) -> str:
     """Return a hint for an option that a command does not have."""
+    from torchwhy.spelling import closest  # only after a mistake
+
     known = _long_options(ctx.command)
     plain = _whole(name, ctx.meta.get("torchwhy.words", ()))
     for other in OPTIONS.get(plain, ()):
