@@ -177,7 +177,7 @@ def _dependence(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
 
 def _resemblance(steps: Floats) -> float:
-    """The correlation of each step with the next, from 0 to 0.9; 0 where there are too few to show."""
+    """The correlation of each step with the next, from 0 to 0.9; 0 for too few steps."""
     away = steps - steps.mean()
     total = float(away @ away)
     if len(steps) < 5 or total <= 0:

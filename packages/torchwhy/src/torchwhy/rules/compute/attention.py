@@ -257,7 +257,7 @@ def _saved(trace: Trace, rows: Int32) -> float:
 
 
 def _most_keys(trace: Trace, spans: Sequence[tuple[int, int, int]]) -> int:
-    """Return over how many keys a softmax goes at most; 0 where no shapes show."""
+    """Return over how many keys a softmax goes at most; 0 without shapes."""
     taken = [shapes(trace, soft)[:1] for _, soft, _ in spans]
     return max((sizes[0][-1] for sizes in taken if sizes and sizes[0]), default=0)
 

@@ -104,7 +104,7 @@ def shown(trace: Trace, rows: npt.ArrayLike, *, limit: int = 5, note: str = "") 
 def _queued(trace: Trace) -> bool:
     """Whether the device sets the pace where it works: for half of its time or more the next work waits already.
 
-    How busy it is over the whole window doesn't show: a step may prepare its data on the host first and then keep the
+    The busy share of the whole window is not enough: a step may prepare its data on the host first and then keep the
     device busy without a gap.
     """
     events, links = trace.events, trace.links

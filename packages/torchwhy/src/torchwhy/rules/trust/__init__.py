@@ -1,1 +1,1 @@
-"""Family A, trust: whether a trace can be believed, and what it cannot show it."""
+"""Family A, trust: whether a trace can be believed, and what it cannot show."""

@@ -25,7 +25,7 @@ def read_copy(name: str, kind: str = "", source: str = "", target: str = "") -> 
 
     Args:
         name: such as "Memcpy HtoD (Pageable -> Device)"; some exporters name every copy "Memcpy".
-        kind, source, target: the arguments "copy kind", "src kind" and "dst kind", where those show.
+        kind, source, target: the arguments "copy kind", "src kind" and "dst kind", if present.
 
     >>> read_copy("Memcpy HtoD (Pageable -> Device)"), read_copy("Memcpy", "", "Device", "Pinned")
     ((1, 1), (2, 2))

@@ -45,7 +45,7 @@ class Trace:
         size: bytes of the decompressed file.
         origin: the file as it was when it was read.
         part: the stretch of time that was requested where only one was, (start, end); or None.
-        given_peaks: what its devices can do at most, where that was given; None: their data sheets show. Set it before
+        given_peaks: what its devices can do at most, where that was given; None: from their data sheets. Set it before
             anything is computed from it.
         compile_log: what the compiler noted while the program ran, where that was recorded; set before anything is
             computed, too.
