@@ -30,6 +30,18 @@ HABITS = {
     r"\bthe same of\b": (1, "likewise for, or repeat the noun"),
     r"\btheir like\b": (2, "etc., similar operators"),
     r"\bspeaks? of\b": (0, "describes, refers to"),
+    r"\b(is|are|was|were|be|not|as) heard\b|\bhears\b|\bto hear\b": (0, "known, audible, received, output"),
+    r"\bnobody\b": (0, "no other, unused, without"),
+    r"\blooked at\b": (0, "read, examined, compared"),
+    r"\bany more\b": (0, "no longer"),
+    r"\bis what\b": (0, "name the thing: the time that ..."),
+    r"\b(has|have) none\b": (0, "without one, lacks"),
+    r"\b(shapes|names|traces?|frames|samples|steps|don't|doesn't|not) tell\b": (0, "show, give"),
+    r"\bcomes? to\b": (0, "is, reaches"),
+    r"\bseen from\b": (0, "relative to, measured in"),
+    r"\b(those|that) of\b": (326, "repeat the noun, or a genitive: the file's rate"),
+    r"\basked for\b": (14, "requested"),
+    r'^\s*"""What (a|an|the)\b': (131, "name the result: The ..., Return the ..."),
 }
 """For each habit: in how many lines it stands, and what to write instead."""
 

@@ -69,4 +69,5 @@ html_js_files = [("site.js", {"defer": "defer"})]
 html_favicon = str(HERE / "static" / "icon.svg")
 
 llms_txt_build_parallel = False
+llms_txt_nested_enabled = False  # an index for each folder: time grows with the square of the number of pages
 llms_txt_suppress_unknown_node_warnings = ["abbreviation"]  # the star and the slash of signatures

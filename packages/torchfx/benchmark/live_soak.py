@@ -71,7 +71,7 @@ class Port:
 
 
 class Target:
-    """What comes out: whether it may be heard, and its end."""
+    """The output: whether it may be audible, and its end."""
 
     def __init__(self, ceiling: float) -> None:
         self.ceiling, self.bad = ceiling, 0

@@ -129,7 +129,7 @@ def _text(data: bytes) -> str:
 
 
 def described(name: str) -> dict[str, Any] | None:
-    """Return a processor for the page, with a program for each setting; None where it has none, or no slider."""
+    """Return a processor for the page, with a program for each setting; None without a program or a slider."""
     entry = available()[name]
     chosen, pieces = sliders(entry), dict[bytes, int]()
     if not chosen:

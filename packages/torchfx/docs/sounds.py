@@ -42,7 +42,7 @@ PLACES = (0.1, 0.5, 0.9)
 """Where in its range each of the three values of a parameter lies."""
 
 MOST = 4
-"""So many parameters of a processor are heard."""
+"""So many parameters of a processor have sounds."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Setting:
 
 @cache
 def source() -> fx.Wave:
-    """Return the recording that all processors are heard with."""
+    """Return the recording that all processors process."""
     return fx.Wave(torch.from_numpy(recording(SECONDS)), 44_100)
 
 
@@ -195,7 +195,7 @@ def plain(value: Any) -> Any:
 
 
 def tried(entry: Entry, values: list[tuple[str, dict[str, Any]]]) -> list[Setting]:
-    """Return the settings that can be heard."""
+    """Return the settings with audible differences."""
     found = []
     for label, given in values:
         try:

@@ -17,6 +17,7 @@ import torch
 import torchfx as fx
 from torchfx import audio_io, distributed
 from torchfx.distributed import Arrivals, Job, Recipe, Report, Source, files, find, plan, process
+from torchfx.distributed.levels import LimitedLoudness
 from torchfx.distributed.manifest import NAME
 from torchfx.distributed.sources import collisions, plan_outputs
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, TorchFXError
@@ -233,19 +234,53 @@ def test_what_needs_a_long_signal_in_memory_is_refused_early(tmp_path, monkeypat
     )
 
 
-def test_what_a_limiter_takes_of_the_loudness_is_given_back_once(tmp_path):
-    generator = torch.Generator().manual_seed(0)
-    bursts = torch.randn(1, 160_000, generator=generator) ** 3 / 60
-    fx.Wave(bursts, 16_000).save(tmp_path / "talk.wav")
-    once = ("normalize:method=lufs,lufs=-16", "limiter:-1,true_peak=true")
-    left = {}
-    for name, recipe in (("once", Recipe(once)), ("preset", Recipe(loudness=-16.0, true_peak=-1.0))):
-        process(tmp_path / "talk.wav", tmp_path / name, recipe)
-        wave = fx.Wave.from_file(tmp_path / name / "talk.wav")
-        left[name] = -16 - float(fx.loudness.integrated(wave))
-        assert float(fx.loudness.true_peak(wave)) < -0.9
-    assert 1.0 < left["once"] < 4.0
-    assert left["preset"] < 0.75 * left["once"]
+FS = 16_000
+
+
+def programme(kind, seconds=3):
+    """A mono or stereo signal of one kind of programme."""
+    generator, time = torch.Generator().manual_seed(3), torch.arange(seconds * FS) / FS
+    noise = torch.randn(2, len(time), generator=generator)
+    syllables = torch.sin(2 * torch.pi * 3 * time).clamp(min=0) * torch.sin(2 * torch.pi * 0.4 * time).clamp(min=0)
+    tones = torch.stack([torch.sin(2 * torch.pi * each * time) for each in (150, 450, 1200)])
+    kinds = {
+        "speech": 0.1 * syllables * (tones.sum(0) ** 3 / 9 + 0.2 * noise[0]),
+        "bursts": noise[0] ** 3 / 60,
+        "noise": 0.05 * noise,
+        "clicks": torch.where(torch.arange(len(time)) % 4000 == 0, 0.9, 0.0),
+        "tone": 0.3 * tones[:1],
+    }
+    return torch.atleast_2d(kinds[kind]).float()
+
+
+@pytest.mark.parametrize("kind", ["speech", "bursts", "noise", "clicks", "tone"])
+def test_a_loudness_under_a_ceiling_is_reached_or_the_outcome_gives_the_loudness(tmp_path, kind):
+    fx.Wave(programme(kind), FS).save(tmp_path / "in.wav")
+    for lufs, ceiling in ((-23.0, -1.0), (-14.0, -3.0)):
+        target = tmp_path / f"{lufs}.wav"
+        [outcome] = plan([tmp_path / "in.wav"], target, Recipe(loudness=lufs, true_peak=ceiling)).run(workers=1)
+        found = fx.loudness.measure_file(target)
+        assert found.true_peak_dbtp < ceiling + 0.1
+        warned = " ".join(outcome.warnings)
+        assert abs(found.integrated_lufs - lufs) < 0.12 or f"is {found.integrated_lufs:.1f} instead of" in warned
+        assert bool(warned) == (abs(found.integrated_lufs - lufs) > 0.12)
+
+
+def test_silence_under_a_ceiling_stays_silent_and_the_outcome_says_so(tmp_path):
+    fx.Wave(torch.zeros(1, FS), FS).save(tmp_path / "in.wav")
+    job = plan([tmp_path / "in.wav"], tmp_path / "out.wav", Recipe(loudness=-16.0, true_peak=-1.0))
+    [outcome] = job.run(workers=1)
+    assert not fx.Wave.from_file(tmp_path / "out.wav").ys.any()
+    assert "silent" in " ".join(outcome.warnings)
+
+
+@pytest.mark.parametrize("kind", ["speech", "noise"])
+def test_the_loudness_under_a_ceiling_is_the_same_in_pieces(kind, monkeypatch):
+    x, level = programme(kind, 2), LimitedLoudness(-23.0, -6.0, fs=FS)
+    whole = level(x)
+    monkeypatch.setattr("torchfx.distributed.levels.PIECE", 1000)
+    torch.testing.assert_close(level(x), whole, rtol=0, atol=1e-6)
+    assert whole.shape == x.shape
 
 
 @pytest.mark.parametrize("resume", [True, False])

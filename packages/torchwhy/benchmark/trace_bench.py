@@ -3,7 +3,7 @@
 
 python benchmark/trace_bench.py my.pt.trace.json.gz --megabytes 174 --rounds 3
 
-The given trace is repeated, with later times and other ids, up to the size asked for. Every contender reads that file
+The given trace is repeated, with later times and other ids, up to the size requested. Every contender reads that file
 in separate processes, on one core, in turns; what is not installed is left out. Times are those of the read alone,
 peak memory is the whole process's. "torchwhy explain" reads, asks the rules and describes, as the command does.
 """

@@ -35,7 +35,7 @@ def hardware(threads: int) -> dict[str, object]:
 
 
 def memory_gib() -> float | None:
-    """Return the machine's memory, or None where the system does not tell."""
+    """Return the machine's memory, or None where the system does not show it."""
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -46,7 +46,7 @@ def memory_gib() -> float | None:
 def watch_others() -> Callable[[], float | None]:
     """Return a function that says what share of all processor time since now went to other programs.
 
-    It knows the time of child processes that have ended, and answers None where the system does not tell.
+    It knows the time of child processes that have ended, and answers None where the system does not show it.
     """
     before = read_cpu_times()
 

@@ -12,7 +12,7 @@ import torchwhy
 __all__ = ["compare"]
 
 LIMIT_S = 20.0
-MORE = 20  # times the rounds asked for are made where the ratios are not known to a percent by then
+MORE = 20  # times the requested rounds, until the ratios are known to a percent
 
 
 def compare(works: Mapping[str, Callable[[], Any]], rounds: int, threads: int) -> dict[str, list[float]]:

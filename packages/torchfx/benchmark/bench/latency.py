@@ -27,7 +27,7 @@ CONTENDERS = (
     "torch.mul", "torchfx", "torchfx Stream", "torchfx chain(x)", "torchfx wave | chain", "scipy sosfilt",
 )  # fmt: skip
 FROM_REST = frozenset({"torchfx chain(x)", "torchfx wave | chain"})
-"""Contenders that carry no state: only their first block is what a stream's is."""
+"""Contenders that carry no state: only their first block equals that of a stream."""
 
 NOTES = (
     "torchfx is the operator with its state, torchfx Stream is Stream.process",

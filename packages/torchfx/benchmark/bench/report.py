@@ -219,7 +219,7 @@ class Report:
         return text.getvalue()
 
     def passed(self) -> bool:
-        """Whether nobody was refused and every target is met."""
+        """Whether every claim was checked and every target is met."""
         return not self.refused and all(not isinstance(row, TargetRow) or row.passed for row in self.rows)
 
 

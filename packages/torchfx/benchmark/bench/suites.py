@@ -66,7 +66,7 @@ def run(name: str, options: Options, step: Step) -> Report:
 
     Args:
         name: one of `NAMES`.
-        options: what was asked for.
+        options: of the command.
         step: called with (steps done, steps in all) as the suite runs.
 
     Raises:

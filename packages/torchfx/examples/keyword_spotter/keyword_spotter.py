@@ -1,4 +1,4 @@
-"""A network learns to spot spoken words, and then hears them block by block, as from a microphone.
+"""A network learns to spot spoken words, and then receives them block by block, as from a microphone.
 
     python keyword_spotter.py
     python keyword_spotter.py --voices 4 --steps 60
@@ -30,7 +30,7 @@ WORDS = ("yes", "no", "stop", "left", "seven", "zoo")
 BANDS = 32
 BATCH = 32
 DILATIONS = (1, 2, 4, 8)
-REACH = 1 + 4 * sum(DILATIONS)  # frames that an output of the network hears
+REACH = 1 + 4 * sum(DILATIONS)  # frames that an output of the network depends on
 
 # Formants in Hz of vowels and voiced consonants, and the middle in Hz of hissed ones: rounded from G. E. Peterson,
 # H. L. Barney, Control Methods Used in a Study of the Vowels, JASA 24 (1952), and by ear. Other letters are silent.
@@ -146,7 +146,7 @@ def learn(spotter: Spotter, front: nn.Module, x: Tensor, labels: Tensor, steps: 
 
 
 class Listener:
-    """A spotter that hears a signal block by block."""
+    """A spotter that receives a signal block by block."""
 
     def __init__(self, spotter: Spotter, front: nn.Module) -> None:
         """Begin before the first sample."""

@@ -1,4 +1,4 @@
-"""An equaliser learns to undo a colouration that it only hears.
+"""An equaliser learns to undo a colouration from its output alone.
 
     python learn_an_eq.py --plot eq.png
     python learn_an_eq.py --batch 64
@@ -32,7 +32,7 @@ def equaliser(cutoffs: list[Tensor], qs: list[Tensor], gains_db: list[Tensor]) -
 
 
 def room(examples: int, generator: torch.Generator) -> fx.FilterChain:
-    """Return a colouration of up to 9 dB; nobody else knows its values."""
+    """Return a colouration of up to 9 dB; the rest of the program does not use its values."""
 
     def drawn(low: float, high: float) -> list[Tensor]:
         return [low + (high - low) * torch.rand(examples, generator=generator) for _ in CENTRES]

@@ -87,7 +87,7 @@ _LATER = (
     "augment", "distributed", "effect", "filter", "functional", "losses", "loudness", "parameters", "realtime",
     "spectral", "voice_activity",
 )  # fmt: skip
-"""Loaded when they are asked for; none registers an operator."""
+"""Loaded on first use; none registers an operator."""
 _OF_REALTIME = ("Stream", "process_file")
 
 

@@ -24,9 +24,10 @@ __all__ = [
 
 NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
 UNIT_FACTORS: dict[str, dict[str, float]] = {
-    "Hz": {"Hz": 1.0, "kHz": 1000.0},
+    "Hz": {"Hz": 1.0, "kHz": 1000.0, "k": 1000.0},
     "ms": {"ms": 1.0, "s": 1000.0},
     "s": {"s": 1.0, "ms": 1e-3},
+    "": {"": 1.0, "%": 1e-2},
 }
 """By a parameter's unit: the units that a text may carry, and their factors. Any other unit stands for itself alone."""
 
@@ -98,8 +99,8 @@ def quantity(name: str, text: str, unit: str) -> tuple[float, str]:
         ArgumentError: no number, or another unit.
 
     Examples:
-        >>> quantity("cutoff", "1.5 kHz", "Hz")
-        (1500.0, 'kHz')
+        >>> quantity("cutoff", "1.5 kHz", "Hz"), quantity("fs", "16k", "Hz"), quantity("mix", "29%", "")
+        ((1500.0, 'kHz'), (16000, 'k'), (0.29, '%'))
         >>> quantity("cutoff", "3dB", "Hz")
         Traceback (most recent call last):
         torchfx.errors.ArgumentError: cutoff must be a number in Hz or kHz, got '3dB'
@@ -109,9 +110,10 @@ def quantity(name: str, text: str, unit: str) -> tuple[float, str]:
     written = found[2].lower() if found else "?"
     carried = next((each for each in scales if each.lower() == written), None)
     if found is None or (written and carried is None):
-        units = f" in {' or '.join(scales)}" if unit else ""
+        units = f" in {' or '.join(each for each in scales if each != 'k')}" if unit else ""
         raise ArgumentError(f"{name} must be a number{units}, got {text!r}")
-    value = float(found[1]) * scales[carried or unit]
+    factor = scales[carried or unit]
+    value = float(found[1]) * factor if factor >= 1 else float(found[1]) / round(1 / factor)  # 57 * 0.01 is not 0.57
     return (int(value) if value.is_integer() and "." not in found[1] else value), carried or ""
 
 
@@ -145,7 +147,7 @@ def number_text(value: float) -> str:
 
 
 def callers_level() -> int:
-    """Return the stack level, seen from the caller of this function, of the first frame outside the package."""
+    """Return the stack level, relative to the caller of this function, of the first frame outside the package."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("torchfx."):
         frame, level = frame.f_back, level + 1

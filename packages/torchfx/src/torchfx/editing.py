@@ -153,7 +153,7 @@ def mix(
 
 
 class _Track:
-    """A file's samples at a rate, as many at a time as are asked for."""
+    """A file's samples at a rate, in pieces of the requested length."""
 
     def __init__(self, reader: audio_io.Reader, rate: float) -> None:
         self._blocks = _at_rate(reader, rate)

@@ -696,7 +696,7 @@ class OutputRate(SampleRate):
         return int(found) if found.is_integer() else found
 
     def shown(self, value: Any) -> bool:
-        """Return True: a rate asked for is always shown."""
+        """Return True: a rate requested is always shown."""
         return True
 
     def draw(self, random: Random, rate: float) -> int:
@@ -910,7 +910,7 @@ class TransferPoints(Matrix):
     """Points (..., n, 2) of a transfer curve: levels in dB, and what comes out at each."""
 
     HIGHEST = 1000.0
-    DISTANCE = 1e-3  # dB; a line between closer points has a slope whose rounding is heard
+    DISTANCE = 1e-3  # dB; a line between closer points has a slope whose rounding is audible
 
     def check(self, value: Any, rate: float | None) -> Tensor:
         """Return the tensor given, if it is one that is learned, or float64 values."""

@@ -103,7 +103,7 @@ class Spectrogram:
     def range_db(self) -> tuple[float, float]:
         """The lowest and the highest level of a picture, multiples of 10 dB: from the noise to the loudest value.
 
-        The noise is what a tenth of the values lie below, silence aside; 40 dB are shown at least and 100 dB at most.
+        The noise is the level below which a tenth of the values lie, silence aside; 40 to 100 dB are shown.
         """
         loudest = float(self.levels_db.max())
         if loudest <= -RANGES_DB[1]:

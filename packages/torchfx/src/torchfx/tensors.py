@@ -38,7 +38,7 @@ HALVES = (torch.float16, torch.bfloat16)
 
 
 def is_readable(tensor: Tensor) -> bool:
-    """Return whether a tensor's values are its own and can be looked at now.
+    """Return whether a tensor's values are its own and can be read now.
 
     Not so for fake and meta tensors, while a program is traced, and for tensors that torch.func's transforms or
     forward-mode differentiation follow.
@@ -111,7 +111,7 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
 
 
 def settings_on(values: float | Sequence[float] | Tensor, device: torch.device) -> Tensor:
-    """Return numbers, or what was computed from them, as a float64 tensor on a device, which nobody may change.
+    """Return numbers, or what was computed from them, as a float64 tensor on a device; it must not be changed.
 
     A GPU's are kept there by their values: copying them waits for the device, and can't be part of a CUDA graph.
     """

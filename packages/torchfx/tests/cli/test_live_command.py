@@ -97,7 +97,11 @@ def test_the_ceiling_is_an_option(file):
         (("live", "-e", "gain:-6dB", "--block", "0"), "block_size must be a whole number >= 1, got 0", 2),
         (("live", "-e", "gain:-6dB", "--midi", "cutoff"), "--midi takes CONTROLLER=PARAMETER", 2),
         (("live", "-e", "gain:-6dB", "--midi", "7=cutoff"), "no parameter is called 'cutoff'", 2),
-        (("live", "-e", "gain:-6dB", "--ceiling", "loud"), "--ceiling takes a level in dB or off, got 'loud'", 2),
+        (
+            ("live", "-e", "gain:-6dB", "--ceiling", "loud"),
+            "--ceiling takes a level such as 12 or 12dB, or off, got 'loud'",
+            2,
+        ),
         (
             ("live", "-e", "gain:-6dB", "--ceiling", "200"),
             "ceiling_db must lie in [-60, 120] dB or be None, got 200",

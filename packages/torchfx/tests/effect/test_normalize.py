@@ -172,7 +172,7 @@ def test_a_function_hears_files_of_one_block_only(tmp_path):
     assert repr(normalize) == "Normalize(peak=0.5, method=rms)"
     fx.realtime.process_file(normalize, tmp_path / "in.wav", tmp_path / "out.wav")
     assert float(rms(fx.Wave.from_file(tmp_path / "out.wav").ys)) == pytest.approx(0.5, rel=1e-6)
-    with pytest.raises(ArgumentError, match="method=rms must hear the whole signal in one block"):
+    with pytest.raises(ArgumentError, match="method=rms must get the whole signal in one block"):
         fx.realtime.process_file(normalize, tmp_path / "in.wav", tmp_path / "again.wav", block=777)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
 

@@ -582,7 +582,7 @@ def test_a_worker_that_does_not_keep_up_is_told():
     assert stats.late_results == 32  # the first 8 are not due
     assert stats.problem == (
         "the steps in Python do not keep up: 80% of the last 40 blocks were not done in time, "
-        "the dry signal was heard instead"
+        "the dry signal was output instead"
     )
 
 

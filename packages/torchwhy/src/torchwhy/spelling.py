@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher, get_close_matches
+from typing import Final
 
 __all__ = ["closest", "did_you_mean"]
+
+_MOST: Final = 0.75
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -22,10 +25,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def closest(name: str, known: Collection[str]) -> str | None:
     """Return the name that a misspelt or abbreviated one probably meant.
 
-    An abbreviation shares its beginning with what it stands for, so that counts before the letters in common.
+    Unless most letters agree, the same beginning counts before the letters in common, as in an abbreviation.
 
-    >>> closest("ops", ["copies", "operators"]), closest("zzz", ["copies"])
-    ('operators', None)
+    >>> closest("ops", ["copies", "operators"]), closest("setps", ["select", "steps"]), closest("zzz", ["copies"])
+    ('operators', 'steps', None)
     """
     close = get_close_matches(name, known, n=len(known) or 1, cutoff=0.5)
-    return max(close, key=lambda word: (word[:2] == name[:2], SequenceMatcher(a=word, b=name).ratio()), default=None)
+
+    def likeness(word: str) -> tuple[bool, bool, float]:
+        ratio = SequenceMatcher(a=word, b=name).ratio()
+        return ratio >= _MOST, word[:2] == name[:2], ratio
+
+    return max(close, key=likeness, default=None)

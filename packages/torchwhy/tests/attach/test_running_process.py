@@ -181,7 +181,7 @@ def test_a_folder_that_others_may_enter_is_refused(tmp_path, monkeypatch):
     folder = attached.listening_folder(os.getpid()).parent
     folder.mkdir()
     folder.chmod(0o755)
-    with pytest.raises(TorchWhyError, match="nobody else may enter"):
+    with pytest.raises(TorchWhyError, match="no other user may enter"):
         torchwhy.listen()
 
 

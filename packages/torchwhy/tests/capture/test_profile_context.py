@@ -165,7 +165,7 @@ def test_activities_are_named_or_those_of_torch(tmp_path, activities):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_a_gpu_alone_that_is_not_there_is_told(tmp_path):
     p = profile(tmp_path / "run", wait=0, warmup=0, active=1, activities=["cuda"])
-    with pytest.warns(ProfileWarning, match="nothing was recorded: only cuda was asked for and was not there"), p:
+    with pytest.warns(ProfileWarning, match="nothing was recorded: only cuda was requested and is not there"), p:
         loop(p, 2)
     assert p.result.folder is None
 
@@ -232,7 +232,7 @@ def test_nothing_of_it_stays_in_torch(tmp_path):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_a_missing_gpu_is_told_and_the_cpu_recorded(tmp_path):
     p = profile(tmp_path / "run", wait=0, warmup=0, active=1, cuda=True)
-    with pytest.warns(ProfileWarning, match="the GPU was asked for and PyTorch has none here"), p:
+    with pytest.warns(ProfileWarning, match="recording the GPU was requested, and PyTorch has no GPU here"), p:
         loop(p, 1)
     assert calls(p.result, "aten::cos") == 1
 

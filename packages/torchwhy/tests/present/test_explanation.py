@@ -90,7 +90,7 @@ def test_findings_are_told_in_full_as_long_as_the_screen_has_room():
     assert f"finding {WITH_FIX + 2}" in drawn
     assert len(drawn.splitlines()) <= SCREEN
     assert "-v shows all evidence." in drawn
-    assert drawn.count("At stake is what the fix can save at most; findings overlap") == 1
+    assert drawn.count("At stake is the most that the fix can save; findings overlap") == 1
 
 
 def test_a_long_finding_leaves_room_for_the_screen():

@@ -133,7 +133,7 @@ def test_two_ranks_that_are_late_together_are_not_blamed_each(tmp_path):
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 500, 500], steps=8))
     assert job.saved.max() == 0
     assert "last-rank" not in slugs(job)
-    assert "Other ranks come little earlier" in finding(job, "mutual-waiting").cause
+    assert "Other ranks arrive little earlier" in finding(job, "mutual-waiting").cause
 
 
 def test_an_even_job_transfers(tmp_path):

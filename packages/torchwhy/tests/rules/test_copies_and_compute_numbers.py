@@ -391,7 +391,7 @@ def test_counters_are_read_for_the_function_of_a_kernel(gpu, kernel, command):
 
 
 def test_what_an_operator_calls_counts_as_its_own():
-    """Drawing by weights draws, divides and sorts: none of these is what the program says."""
+    """Drawing by weights draws, divides and sorts: the program calls none of these itself."""
     story = Story(gpu=None)
     for at in story.steps(4, 4000):
         story.op("aten::multinomial", at + 10, 3000, Input_Dims=[[400_000], [], [], []])

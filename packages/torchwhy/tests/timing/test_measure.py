@@ -62,7 +62,7 @@ def test_a_slow_function_gets_one_run_and_a_warning():
     m = measure(clock.taking([90.0, 60.0]), clock=clock, cpu_times=quiet, max_time_s=10)
     assert (m.n, m.warmup_calls, m.first_s, m.median_s, len(clock.calls)) == (1, 1, 90.0, 60.0, 2)
     assert [w.code for w in m.warnings] == ["few-runs"]
-    assert m.warnings[0].message == "1 run took 1.00 min, and max_time_s is 10: too few to tell chance from change"
+    assert m.warnings[0].message == "1 run took 1.00 min, and max_time_s is 10: too few to separate chance from change"
     assert "raise max_time_s" in m.warnings[0].advice
 
 

@@ -448,7 +448,7 @@ def dynamics_forward(
 
     Args:
         x: float32 or float64, (..., time).
-        key: what the detector hears, of x's dtype, (..., time); None is x.
+        key: the detector's input, of x's dtype, (..., time); None is x.
         settings: float64, (..., 8): threshold_db, above, below, knee_db, lowest_db, makeup_db, rise, fall. With
             o = 20 log10 |key| - threshold_db and k(o) = 0 for o <= -knee/2, o for o >= knee/2 and
             (o + knee/2)^2 / (2 knee) between, max(above k(o) + below k(-o), lowest_db) is smoothed as by

@@ -125,7 +125,7 @@ def differentiable(
         ctx.save_for_forward(*given)
         ctx.others = [None if i in tensors else value for i, value in enumerate(arguments)]
         ctx.kept = len(kept)
-        ctx.set_materialize_grads(False)  # else zeros as large as what is kept are filled in, for nobody
+        ctx.set_materialize_grads(False)  # else zeros as large as the kept tensors are filled in, without use
 
     def restored(ctx: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
         arguments, saved = list(ctx.others), ctx.saved_tensors

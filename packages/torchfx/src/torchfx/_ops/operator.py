@@ -463,7 +463,7 @@ def _with_batch(tensor: Tensor, dim: int | None, size: int, operand: Operand, mi
 
 
 def _checked(operator: Operator, composite: Entry, operators: Mapping[str, Entry]) -> Entry:
-    """Return a composite that checks its arguments: calls come to it directly, too."""
+    """Return a composite that checks its arguments, since it is also called directly."""
 
     def run(*arguments: Any) -> Any:
         operator.shapes(*arguments)

@@ -23,7 +23,7 @@ AAC_RATES = (8_000, 256_000)  # for each channel; no more than 6 bits for each s
 RATED = ("MP3", "OGG", "OPUS", "M4A", "AAC")  # the formats that have one
 MP3_LEAD = 1105 + 576  # samples. LAME's delay, and half a frame to fill up the last one
 ROUNDING = 1.03  # a mean counts the headers
-VORBIS_STEPS = 20  # levels of quality that are looked at
+VORBIS_STEPS = 20  # levels of quality that are tried
 
 
 def kept_bitrate(
@@ -52,7 +52,7 @@ def compression(container: str, encoding: str, bitrate: int | None, fs: int, cha
     """Return soundfile's arguments, or `AACWriter`'s, for at least a bit rate; AAC keeps it on average.
 
     Raises:
-        ArgumentError: the format has none, or not this one at this sample rate.
+        ArgumentError: the format has no bit rate, or not this one at this sample rate.
     """
     if bitrate is None:
         return {}

@@ -169,7 +169,7 @@ def named_format(suffix: str, name: str | None, path: str) -> str:
 
 
 def named_encoding(container: str, encoding: str | None, bits: int | None, double: bool) -> str:
-    """Return libsndfile's name of the encoding asked for, the format's default if none was, or raise."""
+    """Return libsndfile's name of the encoding requested, the format's default if none was, or raise."""
     if encoding is None and bits is None:
         return "DOUBLE" if double and container == "WAV" else DEFAULT_ENCODING[container]
     subtype = _subtype(container, encoding.upper() if encoding else None, bits)

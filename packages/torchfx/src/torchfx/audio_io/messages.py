@@ -42,7 +42,7 @@ def file_errors(verb: str, name: str) -> Iterator[None]:
 
 
 def library_errors() -> tuple[type[Exception], ...]:
-    """Return what the libraries raise; soundfile's assertions say that fewer frames were written than asked for."""
+    """Return what the libraries raise; soundfile's assertions say that fewer frames were written than requested."""
     import soundfile
 
     errors = [(sys.modules.get("mutagen"), "MutagenError"), (sys.modules.get("av"), "FFmpegError")]

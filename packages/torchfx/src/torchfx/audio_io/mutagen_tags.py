@@ -29,7 +29,7 @@ CLASSES = {  # by container, or by encoding in an Ogg
     "WAV": "wave.WAVE", "AIFF": "aiff.AIFF", "FLAC": "flac.FLAC",
     "VORBIS": "oggvorbis.OggVorbis", "OPUS": "oggopus.OggOpus",
 }  # fmt: skip
-LICENSE = "LICENSE"  # of the frame for texts that have none of their own
+LICENSE = "LICENSE"  # of the frame for texts without a frame
 
 
 @cache

@@ -175,7 +175,7 @@ class Source:
 class _Stream:
     """A file object from its current position on.
 
-    libsndfile calls it, and C code passes no exception on: the first one is kept, and nothing is read any more.
+    libsndfile calls it, and C code passes no exception on: the first one is kept, and reading ends.
     """
 
     def __init__(self, file: Any) -> None:
@@ -192,7 +192,7 @@ class _Stream:
         return -1 if position is None else int(position) - self._start
 
     def read(self, size: int = -1) -> bytes:
-        """Return as many bytes as asked for unless the file ends; an unbuffered one gives fewer at a time."""
+        """Return as many bytes as requested unless the file ends; an unbuffered one gives fewer at a time."""
         if size < 0:
             return self._try(self._file.read) or b""
         data = b""
@@ -210,7 +210,7 @@ class _Stream:
 
 
 def library_path(path: str) -> str | bytes:
-    """Return a path as soundfile takes any: names that are not UTF-8 only as bytes, which Windows has none of."""
+    """Return a path as soundfile takes any: names that are not UTF-8 only as bytes (never on Windows)."""
     return path if os.name == "nt" else os.fsencode(path)
 
 

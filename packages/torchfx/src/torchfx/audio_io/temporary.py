@@ -43,7 +43,7 @@ def remove(path: str) -> None:
 
 
 def sync(path: str) -> None:
-    """Wait until a file is on the disk, where its file system can tell."""
+    """Wait until a file is on the disk, if its file system supports it."""
     with suppress(OSError):
         file = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
         try:

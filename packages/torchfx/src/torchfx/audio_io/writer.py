@@ -281,7 +281,7 @@ class Writer:
         self._target.receive(self._temporary)
 
     def _frames_in(self, path: str) -> int:
-        """Return how many frames a closed file holds, or has room for: Vorbis does not tell when the disk is full."""
+        """Return how many frames a closed file holds, or has room for: Vorbis does not show when the disk is full."""
         if self.format in PLAIN and self.encoding in BITS:
             return os.stat(path).st_size // (self._channels * BITS[self.encoding] // 8)  # noqa: PTH116
         if self.format in AAC_FORMATS:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from torchfx.checks import sample_rate
+from torchfx.checks import quantity, sample_rate
+from torchfx.cli.misuse import Commands
 from torchfx.cli.request import Effects, Force, Request, SomeEffects, takes_request
 from torchfx.errors import ArgumentError
 
@@ -33,7 +35,25 @@ def _rate(text: str) -> float:
     try:
         return sample_rate(text)
     except ArgumentError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(f"{error}; write for example 48000 or 44.1kHz") from None
+
+
+def _decibels(text: str) -> float:
+    return float(_number(text, "dB", "-40 or -40dB"))
+
+
+def _seconds(text: str) -> float:
+    clock = re.fullmatch(r"(?:(\d+):)?(\d+):(\d+\.?\d*)", str(text).strip())
+    if clock:
+        return 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
+    return float(_number(text, "s", "90, 90s or 1:30"))
+
+
+def _number(text: str, unit: str, example: str) -> float:
+    try:
+        return quantity("the value", str(text), unit)[0]
+    except ArgumentError as error:
+        raise typer.BadParameter(f"{error}; write for example {example}") from None
 
 
 Form = Annotated[str, typer.Option("--format", help="text or json.")]
@@ -73,10 +93,14 @@ Midi = Annotated[
     list[str] | None,
     typer.Option("--midi", metavar="CONTROLLER=PARAMETER", help="A MIDI controller, as in 7=cutoff; repeatable."),
 ]
-Seconds = Annotated[float | None, typer.Option("--seconds", help="Duration; by default until q or Ctrl-C.")]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--seconds", metavar="TIME", help="Duration; by default until q or Ctrl-C.", parser=_seconds),
+]
 
 app = typer.Typer(
     name="torchfx",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -362,7 +386,12 @@ def split(
     every: Annotated[str | None, typer.Option("--every", metavar="TIME", help="Duration of a part.")] = None,
     silence: Annotated[
         float | None,
-        typer.Option("--silence", metavar="DB", help="Split where no channel is louder, dB relative to full scale."),
+        typer.Option(
+            "--silence",
+            metavar="DB",
+            help="Split where no channel is louder, dB relative to full scale.",
+            parser=_decibels,
+        ),
     ] = None,
     least: Annotated[str, typer.Option("--least", metavar="TIME", help="Minimum duration of a silence.")] = "0.3",
     suffix: Annotated[str | None, typer.Option("--suffix", help="Suffix of the parts, such as .flac.")] = None,
@@ -466,7 +495,9 @@ def play(
     block: Block = 256,
     output_device: OutputDevice = None,
     midi: Midi = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", help="Duration to play.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", metavar="TIME", help="Duration to play.", parser=_seconds)
+    ] = None,
     clock: Clock = False,
     ceiling: Ceiling = "12",
 ) -> None:
@@ -519,7 +550,7 @@ def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash,
 
 
 def _start_at_once() -> None:
-    """Keep NumPy from starting threads for matrices, of which traces and files have none: 50 ms of 150 on 2 cores."""
+    """Keep NumPy from starting threads for matrices, which files do not need: 50 ms of 150 on 2 cores."""
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

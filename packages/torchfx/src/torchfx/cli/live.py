@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from torchfx import audio_io, spec
+from torchfx.checks import quantity
 from torchfx.cli.console import complain, say, width
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, TorchFXError
@@ -54,9 +55,9 @@ class Request:
     def config(self, rate: float, channels: int) -> RealtimeConfig:
         """Return the engine's configuration; a device that is a number is one."""
         try:
-            ceiling_db = None if self.ceiling == "off" else float(self.ceiling)
-        except ValueError:
-            raise ArgumentError(f"--ceiling takes a level in dB or off, got {self.ceiling!r}") from None
+            ceiling_db = None if self.ceiling == "off" else float(quantity("--ceiling", self.ceiling, "dB")[0])
+        except ArgumentError:
+            raise ArgumentError(f"--ceiling takes a level such as 12 or 12dB, or off, got {self.ceiling!r}") from None
         if self.clock:
             return RealtimeConfig(rate, self.block, channels, ceiling_db=ceiling_db)
         heard, played = (
@@ -65,7 +66,7 @@ class Request:
         return RealtimeConfig(rate, self.block, channels, heard, played, ceiling_db=ceiling_db)
 
     def heard_rate(self) -> float:
-        """Return the sample rate (Hz) asked for, or that of the file that is the input, or 48000."""
+        """Return the sample rate (Hz) requested, or that of the file that is the input, or 48000."""
         if self.rate is None and self.clock and self.input_device is not None:
             return audio_io.info(self.input_device).fs
         return self.rate or 48_000

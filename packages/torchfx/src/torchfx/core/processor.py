@@ -514,7 +514,7 @@ class Processor(Responses, Declared):
             now = fn(torch.empty(0, device=was, dtype=self._half or torch.float32))
         except (RuntimeError, AssertionError) as error:
             raise no_device(error) from error
-        here = not lacks_float64(now)  # where signals come to the processor, its tensors stay
+        here = not lacks_float64(now)  # if signals are moved to the processor, its tensors stay
         with assigning:
             if here:
                 super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]

@@ -111,7 +111,7 @@ class Responses(nn.Module):
             Group delay ... Stable: largest pole radius 0.951237, 0.049 inside the unit circle; it decays by 60 dB in
             2.88 ms.
         """
-        from torchfx.response.characteristics import describe  # not before it is asked for, like the pictures
+        from torchfx.response.characteristics import describe  # on first use, like the pictures
 
         return describe(self._seen(fs))
 

@@ -77,7 +77,7 @@ class LogBands:
     def residual_rows(self, rate: float, hop: int) -> tuple[int, int]:
         """Return how many rows hold what lies below the bands, and how many what lies above.
 
-        None is wider than rate / hop, so that its samples, `hop` apart, tell all of it; the bands are no wider either.
+        None is wider than rate / hop, so that its samples, `hop` apart, show all of it; the bands are no wider either.
         """
         return self._rows(self.centres[0], self.widths[0], rate, hop), self._rows(
             rate / 2 - self.centres[-1], self.widths[-1], rate, hop

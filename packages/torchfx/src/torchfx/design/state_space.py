@@ -26,7 +26,7 @@ LADDER_MODES = {
     "HPF24": ((1, -4, 6, -4, 1), ((1, 0, 0), (1, 0, 0))),
     "BPF24": ((0, 0, 1, -2, 1), ((0, 1, 0), (0, 1, 0))),
 }
-"""What of a ladder's stages is heard: the weights of what drives it and of each stage's output; and that sum times
+"""The output of a ladder: the weights of its input and of each stage's output; and that sum times
 (s + 1)^4, s in units of the cutoff, as two factors, coefficients of s^2, s and 1. Each stage divides by s + 1.
 
 Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (modes of the ladder).

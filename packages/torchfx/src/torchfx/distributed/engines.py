@@ -58,7 +58,7 @@ class Work:
 
 
 class _Stopped(Exception):  # noqa: N818  (no error: the caller has left)
-    """The work is not wanted any more."""
+    """The work is no longer wanted."""
 
 
 def in_threads(work: Work, workers: int) -> Iterator[Outcome]:

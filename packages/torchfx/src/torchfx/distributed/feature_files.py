@@ -34,7 +34,7 @@ def check_installed(form: str) -> None:
 
 
 def feature_format(target: str | BinaryIO, form: str | None) -> str:
-    """Return the format of a file of features: the one asked for, else its suffix's; of a file object .npy.
+    """Return the format of a file of features: the one requested, else its suffix's; of a file object .npy.
 
     Raises:
         ArgumentError: a suffix of none of the formats, or a package that is missing.

@@ -71,7 +71,7 @@ class Manifest:
             self._write({**entry, "state": "failed", "error": str(outcome.error)})
 
     def _name(self, path: str) -> str:
-        """Return a path as seen from the manifest, so that an archive may be moved."""
+        """Return a path relative to the manifest, so that an archive may be moved."""
         if is_url(path):
             return path
         folder = os.path.dirname(os.path.abspath(self.path))  # noqa: PTH100, PTH120

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -35,8 +36,9 @@ class Recipe:
         rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects. Of features: the
             rate of the samples they are made of, resampled in front; by default what they need, else the file's.
         loudness: integrated loudness of the output, LUFS.
-        true_peak: what no peak exceeds afterwards, dB below full scale (a limiter with look-ahead). Limiting makes
-            speech with high peaks 1 to 2 LU quieter, so with `loudness` both are done twice, which leaves about half.
+        true_peak: level that no peak exceeds, dB relative to full scale (a limiter with look-ahead). With `loudness`,
+            the gain before the limiter is chosen so that its output has that loudness, to 0.1 LU; a warning in the
+            outcome gives the loudness if it cannot be reached.
         format: "wav", "flac", "ogg", "opus", "mp3", "aiff" or "raw", for features "npy", "npz", "safetensors" or
             "parquet"; by default the output's suffix decides, and in a folder features go into .npy files.
         bits: bits per sample; by default as many as the source's.
@@ -69,7 +71,7 @@ class Recipe:
         self._check_kind()
 
     def _check_kind(self) -> None:
-        """Raise where what is asked for contradicts what the effects give."""
+        """Raise if the arguments contradict the effects' results."""
         form = None if self.format is None else self.format.lower()
         if form is not None and (form in FEATURE_FORMATS) != self.gives_features:
             gives, holds = ("features", "samples") if self.gives_features else ("samples", "features")
@@ -88,19 +90,23 @@ class Recipe:
         """Return the bit rate as a number."""
         if self.bitrate is None or isinstance(self.bitrate, int):
             return self.bitrate
-        number = self.bitrate.lower().removesuffix("k")
-        if not number.isdecimal():
+        found = re.fullmatch(r"(\d+)\s*(k?)(?:b/s|bps|bit/s|bits/s)?", self.bitrate.strip().lower())
+        if not found:
             raise ArgumentError(f'bitrate must be bits per second, or a text such as "128k", got {self.bitrate!r}')
-        return int(number) * (1000 if number != self.bitrate else 1)
+        return int(found[1]) * (1000 if found[2] else 1)
 
     def layout(self) -> tuple[int, int, str] | None:
         """Return sample rate, channels and encoding of raw samples."""
         if self.raw is None:
             return None
         fs, channels, encoding, *more = [*self.raw.split(","), "", ""]
-        if not fs.isdecimal() or not channels.isdecimal() or encoding not in RAW or any(more):
+        try:
+            rate = checked_rate(fs)
+        except ArgumentError:
+            rate = 0.5
+        if rate != int(rate) or not channels.isdecimal() or encoding not in RAW or any(more):
             raise ArgumentError(f"raw must be RATE,CHANNELS,{'|'.join(RAW)}, as in 16000,1,s16, got {self.raw!r}")
-        return int(fs), int(channels), RAW[encoding]
+        return int(rate), int(channels), RAW[encoding]
 
     @property
     def suffix(self) -> str | None:
@@ -124,7 +130,7 @@ class Recipe:
         return _needed_rate(self.effects) if self.rate is None else checked_rate(self.rate)
 
     def _steps(self) -> tuple[str | nn.Module, ...]:
-        """Return effects and what the other arguments come to, in order."""
+        """Return the effects and the steps of the other arguments, in order."""
         if not self.gives_features:
             return (*self.effects, *self._finish())
         if self.feature_rate is None:
@@ -132,11 +138,14 @@ class Recipe:
         first = next(i for i, each in enumerate(_modules(self.effects)) if _makes_features(each))
         return *self.effects[:first], f"resample:{number_text(self.feature_rate)}", *self.effects[first:]
 
-    def _finish(self) -> list[str]:
-        texts = [] if self.rate is None else [f"resample:{self.rate}"]
-        levels = [] if self.loudness is None else [f"normalize:method=lufs,lufs={self.loudness}"]
-        levels += [] if self.true_peak is None else [f"limiter:{self.true_peak},true_peak=true"]
-        return texts + levels * (2 if len(levels) == 2 else 1)
+    def _finish(self) -> list[str | nn.Module]:
+        steps: list[str | nn.Module] = [] if self.rate is None else [f"resample:{self.rate}"]
+        if self.loudness is not None and self.true_peak is not None:
+            from torchfx.distributed.levels import LimitedLoudness
+
+            return [*steps, LimitedLoudness(self.loudness, self.true_peak)]
+        steps += [] if self.loudness is None else [f"normalize:method=lufs,lufs={self.loudness}"]
+        return steps + ([] if self.true_peak is None else [f"limiter:{self.true_peak},true_peak=true"])
 
     def __str__(self) -> str:
         """Return the recipe in one line; two recipes with different results differ in it."""

@@ -40,7 +40,7 @@ class Source:
 
     Attributes:
         path: a local path, a URL, or "-" for stdin.
-        name: its name below the folder that was asked for, with "/" between folders.
+        name: its name below the folder that was requested, with "/" between folders.
     """
 
     path: str
@@ -184,7 +184,7 @@ def plan_outputs(
 ) -> list[Job]:
     """Say where each source goes: one source to a file, or any number into a folder under their own names.
 
-    A folder is what exists as one, ends in a slash, or has no suffix.
+    A folder exists as one, ends in a slash, or has no suffix.
 
     Args:
         sources: what to read.
@@ -247,7 +247,7 @@ def collisions(jobs: Sequence[Job]) -> dict[Job, ArgumentError]:
 
 
 def _real_paths() -> Callable[[str], str]:
-    """Return `os.path.realpath` for many files of few folders, which are asked for once."""
+    """Return `os.path.realpath` for many files of few folders, which are requested once."""
     folders = cache(os.path.realpath)
 
     def real(path: str) -> str:
@@ -292,7 +292,7 @@ class Arrivals:
     """
 
     def __init__(self, folder: str, recursive: bool = False, besides: str | None = None) -> None:
-        """Check the folder; it is looked at when asked."""
+        """Check the folder; its files are listed on request."""
         if not _is_folder(folder)[0]:
             raise ArgumentError(f"folder must exist, got {folder!r}")
         self._folder, self._recursive, self._besides = folder, recursive, besides

@@ -129,7 +129,7 @@ class DelayNetwork(Processor):
 
 
 def _is_loud(was: Network, own: Network) -> bool:
-    """Return whether lines come to be heard louder while their loops let them decay faster."""
+    """Return whether lines become louder in the output while their loops let them decay faster."""
     count = len(own.delays)
     heard, heard_before = (each.system[..., count:, :count].abs() for each in (own, was))
     loop, loop_before = (_loop_gains(each) for each in (own, was))

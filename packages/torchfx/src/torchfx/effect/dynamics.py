@@ -176,7 +176,7 @@ class Dynamics(Processor):
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
         """Return gain, past levels and past signal unchanged, and the side chain's state as its steps decide."""
-        longer_delay = max(0, new[LATE].shape[-1] - old[LATE].shape[-1])  # it fills before it is heard
+        longer_delay = max(0, new[LATE].shape[-1] - old[LATE].shape[-1])  # it fills before it is audible
         own, heard = kept(old[:OWN], new[:OWN], rate, longer_delay), self.sidechain
         moves, waiting = own.moves, own.waiting
         (_, was), (_, mean) = (each._settings(rate, torch.device("cpu")) for each in (before, self))

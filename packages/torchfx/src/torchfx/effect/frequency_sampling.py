@@ -5,7 +5,7 @@ With Z the diagonal matrix of the delays' z^-delay and F that of the filters' re
     H(z) = C (1 / Z - F A)^-1 B + D
 
 (`_ops/delay_network/schema.py` has the letters). It is sampled at N points z = R e^(2 pi i k / N) and multiplied with
-the transform of x[n] R^-n, which gives that of y[n] R^-n. What wraps around is what the network answers N - T samples
+the transform of x[n] R^-n, which gives that of y[n] R^-n. The wrapped part is the network's response N - T samples
 later or more, times R^-N. With N >= 2 T and R^-N = 1e-10 that is below 1e-10 of a response that doesn't grow, even if
 it never decays; rounding errors of float64 grow by R^T <= 1e5, to about 1e-10. float32 samples hold 6e-8.
 
@@ -48,7 +48,7 @@ def from_rest(x: Tensor, delays: Sequence[int], system: Tensor, sos: Tensor | No
     From the first sample on that isn't finite in any input, the outputs are NaN.
     """
     time = x.shape[-1]
-    delays = [min(delay, time) for delay in delays]  # a longer one isn't heard either; z^delay stays finite
+    delays = [min(delay, time) for delay in delays]  # a longer one isn't audible either; z^delay stays finite
     size = _transform_size(2 * time)
     log_radius = LOG_WRAPPED / size
     growth = torch.exp(log_radius * torch.arange(time, dtype=torch.float64, device=x.device))
@@ -86,17 +86,17 @@ def _sampled(
 
 
 def _levels(system: Tensor, count: int) -> list[list[int]] | None:
-    """Return lines by levels: they hear nothing but themselves and lines of earlier levels; None: there are no such.
+    """Return lines by levels: their inputs are themselves and lines of earlier levels; None: there are no such levels.
 
     A system that lies on another device than the CPU isn't read, as that would wait for the device.
     """
     if not system.is_cpu:
         return None
-    hears = (system.detach()[..., :count, :count] != 0).reshape(-1, count, count).any(0).tolist()
+    reads = (system.detach()[..., :count, :count] != 0).reshape(-1, count, count).any(0).tolist()
     levels: list[list[int]] = []
     rest = list(range(count))
     while rest:
-        ready = [i for i in rest if not any(hears[i][j] for j in rest if j != i)]
+        ready = [i for i in rest if not any(reads[i][j] for j in rest if j != i)]
         if not ready:
             return None
         levels.append(ready)

@@ -57,13 +57,13 @@ class _Added(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the magnitudes of signal and noise heard so far, and the noise's state in either pass."""
+        """Return the magnitudes of signal and noise so far, and the noise's state in either pass."""
         levels = ((*shape[:-1], 1, 1), (1, 1)) if shape else ((1,), (1,))
         noise = self.start(shape, rate, device)
         return (*(torch.zeros(each, dtype=torch.float64, device=device) for each in levels), *noise, *noise)
 
     def measure(self, x: Tensor, state: State, rate: Any) -> State:
-        """Return what was heard so far, with a block more."""
+        """Return the magnitudes so far, with a block more."""
         signal_level, noise_level, *rest = state
         half = len(rest) // 2
         level, after = self.level(x, tuple(rest[:half]))

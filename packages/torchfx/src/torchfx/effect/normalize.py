@@ -122,7 +122,7 @@ class Normalize(Processor):
         return METERS[self.method]
 
     def _heard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the leading dimensions of what the meter hears: without `link`, each channel by itself."""
+        """Return the leading dimensions of the meter's input: without `link`, each channel separately."""
         return shape if self.link else (*shape, 1)
 
 
@@ -241,7 +241,7 @@ class Function:
         """Return the level, or raise if the signal has more than one block."""
         name = getattr(self.function, "__name__", "a function")
         if state[0].shape[-1]:
-            raise ArgumentError(f"method={name} must hear the whole signal in one block: load the file as a Wave")
+            raise ArgumentError(f"method={name} must get the whole signal in one block: load the file as a Wave")
         found = torch.as_tensor(self.function(x), dtype=torch.float64, device=x.device)
         if found.shape != x.shape[:-2]:
             raise ArgumentError(

@@ -94,7 +94,7 @@ def _system(channels: int, feedback: Tensor, mixed: Tensor, dry: Tensor, gain: f
         [(-1.0) ** k] * combs
         + [(-1.0) ** (k - 1 - j) if j < k else ALL_PASS_FEEDBACK * (j == k) for j in range(passes)]
         for k in range(passes + 1)
-    ]  # of each all-pass's line; the last row is what comes out of them all
+    ]  # of each all-pass's line; the last row is their output
     options: Any = {"dtype": torch.float64, "device": feedback.device}
     own = torch.tensor([*[[0.0] * (combs + passes)] * combs, *inputs[:-1]], **options)
     is_comb = torch.tensor(([1.0] * combs + [0.0] * passes) * channels, **options)

@@ -18,7 +18,7 @@ from torchfx.tensors import columns, settings_on
 __all__ = ["TransientShaper"]
 
 LOWEST_HZ = 20.0
-"""Tones from here on are heard as steady: a peak counts for half their period."""
+"""Tones from here on count as steady: a peak counts for half their period."""
 
 QUIETEST_DB = -120.0
 """Levels end here."""

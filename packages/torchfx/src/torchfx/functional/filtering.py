@@ -209,7 +209,7 @@ Numbers = tuple[bytes, tuple[int, ...], "np.dtype[Any]", bool]
 
 
 def _numbers(values: Coefficients) -> Numbers | None:
-    """Return coefficients by their values, and whether they came as a tensor; None where they have to be looked at."""
+    """Return coefficients by their values, and whether they came as a tensor; None if their values must be read."""
     if is_tensor := isinstance(values, Tensor):
         if values.requires_grad or not (values.is_cpu and values.is_floating_point() and is_native(values)):
             return None

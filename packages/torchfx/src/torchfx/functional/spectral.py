@@ -226,7 +226,7 @@ def _named_window(window: str | tuple[Any, ...], size: int) -> Any:
 
 
 def _transformed(transform: Callable[[Tensor, int], Tensor], x: Tensor, n: int) -> Tensor:
-    """Return transforms of x, (..., m), over n samples; MKL has none of batches without examples."""
+    """Return transforms of x, (..., m), over n samples; MKL has no transform of a batch without examples."""
     if x.numel():
         return transform(x, n)
     return transform(x.new_zeros(x.shape[-1]), n).expand(*x.shape[:-1], -1)

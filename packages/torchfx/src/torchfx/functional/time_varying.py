@@ -45,7 +45,7 @@ def time_varying_sosfilt(sos: Tensor, x: Tensor, zi: Tensor | None = None) -> Te
 
     Sections are of the transposed direct form II, as in SciPy's `sosfilt`: a sample is filtered by its own row of
     coefficients, with the state that the rows before it left. So the result is that of `sosfilt` called for each
-    stretch of equal coefficients with the state of the stretch before. The state is float64, and so is what passes
+    stretch of equal coefficients with the state of the stretch before. The state is float64, as are samples that pass
     between sections. Stability is not checked: sections that are stable each may not be as a sequence. For fast sweeps
     of resonant filters take `torchfx.filter.StateVariable.modulated`, whose state does not depend on the coefficients.
 

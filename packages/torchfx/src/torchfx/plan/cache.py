@@ -3,7 +3,7 @@
 A plan is made from values: numbers that parameters had, tensors, the modules in containers. Assigning any attribute of
 a processor, adding a hook to one, and changing the modules of a chain or sum gives the processor a new stamp and moves
 the number that `changes` holds for all processors. While that number stays, what can have changed are the contents of
-tensors and the children of plain `nn.Sequential`s. Those are looked at in each call; nothing else is, however many
+tensors and the children of plain `nn.Sequential`s. Only those are checked in each call, however many
 modules a chain has. Where the number has moved, a plan compares the stamps of the processors in its own module, and
 holds if they are the same: other processors don't matter to it. Where a processor keeps values that could change unseen
 (a list, a tensor that is learned), nothing is remembered. Where it may ask processors that are not in the module (it
@@ -230,7 +230,7 @@ def call_again(module: nn.Module, x: Any) -> Tensor | None:
 def lapses_by_changes(module: nn.Module) -> bool:
     """Return whether the plan that is remembered of a module holds as long as the number of `changes` stays.
 
-    Else tensors or the children of plain containers have to be looked at, too.
+    Otherwise tensors or the children of plain containers must be checked, too.
     """
     known = _plans.get(id(module))
     return known is not None and not known.tensors and not known.unwatched

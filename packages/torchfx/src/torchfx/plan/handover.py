@@ -13,7 +13,7 @@ al = 1 - a1 + a2, ga = 2 (1 - a2), be = 1 + a1 + a2: a state-variable filter wit
 k = ga / sqrt(al be). Its numerator likewise gives the mix of high, band and low pass (A. Simper, Solving the continuous
 SVF equations using trapezoidal integration, 2013). Both are realisations of one system, so their states s and v agree
 where they make the same two outputs from silence. With the gains low = (b0 + b1 + b2) / be at 0 Hz and
-high = (b0 - b1 + b2) / al at fs/2 that comes to
+high = (b0 - b1 + b2) / al at fs/2 is
 
     s1 = (b0 - high) / g v1 + (low - b0) v2
     s2 = (b2 - a2 high) / g v1 + (b2 - a2 low) v2
@@ -66,7 +66,7 @@ FORGOTTEN = 1e-2
 """How much of a state's tail may be left after `memory_samples`, relative to its largest sample: an upper bound."""
 
 LONGEST_WAIT_S = 0.5
-"""The longest time that a new filter runs unheard; one that forgets more slowly is heard before it has settled."""
+"""The longest time that a new filter runs unheard; one that decays more slowly is output before it has settled."""
 
 UNKNOWN_WAIT_S = 0.05
 """How long a step runs unheard whose memory is not known: ten times the default attack of the detectors."""
@@ -105,7 +105,7 @@ class Handover(NamedTuple):
 
     Attributes:
         moves: for each tensor of the new state where it comes from; None: rest.
-        waiting: how many samples the new step runs before its output can be heard.
+        waiting: how many samples the new step runs before its output is used.
         rises: whether its input fades in, so that no jump enters a delay line and comes out later.
     """
 
@@ -128,7 +128,7 @@ def kept(old: Sequence[Tensor], new: Sequence[Tensor], rate: float | None, waiti
 
 
 def eased(along: Tensor) -> Tensor:
-    """Return the curve of all fades, 3 u^2 - 2 u^3 for u from 0 to 1: it has no corners, which would be heard."""
+    """Return the curve of all fades, 3 u^2 - 2 u^3 for u from 0 to 1: it has no corners, which would be audible."""
     along = along.clamp(0, 1)
     return along * along * (3 - 2 * along)
 
@@ -206,7 +206,7 @@ def memory_samples(sos: Tensor, rate: float | None) -> int:
     """Return how many samples sections (..., sections, 6) take to forget how they started: an upper bound, cut off.
 
     The envelope of a cascade's tail is no longer than that of real poles of the same radii, whose cascade answers a
-    click like the density of a sum of exponential times. Chernoff's bound for that sum is what is solved here.
+    click like the density of a sum of exponential times. The equation solved here is Chernoff's bound for that sum.
     """
     rows = sos.detach().cpu().numpy()
     with np.errstate(all="ignore"):

@@ -365,11 +365,11 @@ class LTIStep(Step):
     def take_over(self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None) -> Handover:
         """Return what of delay line, response and cascade continues, each judged by itself.
 
-        The state of taps is what they still owe: other taps start again, and are complete when all have sounded.
+        The state of taps is their pending output: other taps start again, and are complete when all have sounded.
         """
         assert isinstance(before, LTIStep)
         own, was = self.system, before.system
-        moved = own.delay != was.delay  # what follows hears another signal
+        moved = own.delay != was.delay  # the next step gets another signal
         moves: list[Move | None] = []
         waiting, at = 0, 0
         if own.delay:
@@ -457,7 +457,7 @@ class CausalStep(Step):
         return None if program is None else program.again(x)
 
     def _run_with_these(self, x: Tensor) -> tuple[Tensor, Program | None]:
-        """Do the same where nobody assigns parameters to the processor meanwhile; return the program that did, too."""
+        """Do the same if no parameter of the processor is assigned meanwhile; return the program that did it, too."""
         module, rate, time = self.module, self.rate, x.shape[-1]
         shape = tuple(x.shape[:-1])
         module.output_shape(shape)  # raises where parameters hold values for other examples
@@ -479,7 +479,7 @@ class CausalStep(Step):
     def _from_rest(self, x: Tensor) -> Program | None:
         """Return the processor's native steps for signals like x; None where PyTorch has to run.
 
-        That is where the processor has none, and where gradients, the compiler or a mode follow the operators.
+        That happens if the processor has no program, and if gradients, the compiler or a mode follow the operators.
         """
         module, rate = self.module, self.rate
         shape = tuple(x.shape[:-1])

@@ -41,7 +41,7 @@ class TransitionStep(Step):
     Args:
         old, new: the steps; their outputs have one shape.
         sizes: how many tensors the state of each holds.
-        handover: how many samples only the old one is heard, and whether the new one's input rises from silence.
+        handover: how many samples only the old one is output, and whether the new one's input rises from silence.
         length: samples of the crossfade.
     """
 
@@ -77,7 +77,7 @@ class TransitionStep(Step):
             return b
         along = torch.arange(begin + 1, begin + time + 1, dtype=torch.float64, device=b.device) / self.length
         along = eased(along)
-        crossed = torch.lerp(a.double(), b.double(), along)  # where one is not heard it may be infinite
+        crossed = torch.lerp(a.double(), b.double(), along)  # one that is not output may be infinite
         return torch.where(along == 0, a, torch.where(along == 1, b, crossed.to(b.dtype)))
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
@@ -439,7 +439,7 @@ def _pairs(
 
     Steps correspond one by one from both ends of the plans. What lies between is replaced as a whole, together with the
     linear steps beside it that differ: an effect that has become linear is part of one, and must not be left out before
-    that one is heard.
+    that one is output.
     """
     a, b = old.states(state, shape, dtype, device), new.steps
     fewest = min(len(a), len(b))

@@ -180,7 +180,7 @@ class NotFinite:
 
 
 class _Work:
-    """A plan over a file, as often as its steps want: measuring ones hear it first, others read it from anywhere."""
+    """A plan over a file, as often as its steps want: measuring ones get it first, others read it from anywhere."""
 
     def __init__(
         self, plan: Plan, reader: audio_io.Reader, block: int, progress: Progress | None, folder: str | None

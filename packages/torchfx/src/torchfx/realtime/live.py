@@ -41,7 +41,7 @@ SHARE_S, SHARE, SHARE_BLOCKS = 1.0, 0.01, 20
 """Blocks that were late or lost are reported from this share on, of the last second's and of so many at least."""
 
 LOST = {
-    "late_results": "the steps in Python do not keep up: {} were not done in time, the dry signal was heard instead",
+    "late_results": "the steps in Python do not keep up: {} were not done in time, the dry signal was output instead",
     "deadline_misses": "the chain does not keep up: {} took longer than they last",
     "dropped": "the target does not keep up: {} are missing there",
     "starved": "the source does not keep up: {} were silence instead",

@@ -81,7 +81,7 @@ class MidiMapping:
             yield
 
     def _heard(self, message: Any) -> None:
-        """Take a message on the input's own thread, where nobody would see what is raised."""
+        """Take a message on the input's own thread, where an exception would go unseen."""
         try:
             self.handle(message)
             problem = ""

@@ -115,7 +115,7 @@ class Runner:
             own = rest if given is None else given[: len(rest)]
             given = None if given is None else given[len(rest) :]
             self._slices.append(slice(len(self._state), len(self._state) + len(rest)))
-            if step.measures and given is not None:  # what was measured may be longer than nothing heard
+            if step.measures and given is not None:  # a measurement may be longer than that of silence
                 rest = tuple(own)
             given_on = before is not None and state is not None
             self._state += own if given_on else [_copied(value, like) for value, like in zip(own, rest, strict=True)]

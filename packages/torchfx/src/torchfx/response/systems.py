@@ -172,7 +172,7 @@ def _systems(plan: Plan) -> list[LTI]:
 
 
 def _device(plan: Plan) -> torch.device:
-    """Return where the coefficients are; raise where a step has none."""
+    """Return the coefficients' places; raise if a step has no coefficients."""
     tensors = [tensor for system in _systems(plan) for tensor in system.tensors()]
     return tensors[0].device if tensors else plan.device or torch.device("cpu")
 

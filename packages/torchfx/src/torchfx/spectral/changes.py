@@ -154,7 +154,7 @@ class SlidingWindowCmn(Feature):
         first = (first - (last - received).clamp(min=0)).clamp(min=0)
         last = last.clamp(max=received)
         count = (last - first).double()
-        before = received - known.shape[-1]  # frames that are not known any more
+        before = received - known.shape[-1]  # frames that are no longer known
 
         def means(of: Tensor) -> Tensor:
             sums = padded(of.cumsum(-1), (1, 0))

@@ -25,7 +25,7 @@ LARGEST: Final = 2 << 30
 """Bytes of a file that is read, at most; it takes several times as much memory."""
 
 LONGEST_STACK: Final = 200
-"""Frames of a stack that are looked at."""
+"""Frames of a stack that are read."""
 
 EARLIER: Final = ("allocated before the recorded history",)
 UNKNOWN: Final = ("addresses were not recorded",)

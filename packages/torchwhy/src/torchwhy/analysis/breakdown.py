@@ -206,7 +206,7 @@ def _calls(trace: Trace, verb: str = "calls") -> str:
 
 
 def _closing(trace: Trace) -> Intervals:
-    """The profiler's wait at its end, during which the program does nothing any more."""
+    """The profiler's wait at its end, after the program's last work."""
     rows = [trace.derived(closing_wait)] if trace.derived(closing_wait) >= 0 else []
     return trace.events.times_of(rows)
 

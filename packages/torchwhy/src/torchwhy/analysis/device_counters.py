@@ -22,7 +22,7 @@ class CounterTimes(msgspec.Struct, frozen=True):
     Attributes:
         device: its number.
         counter: its name in the file.
-        unit: of the values; "" where the name does not tell it.
+        unit: of the values; "" where the name does not show it.
         samples: values that hold within the window.
         mean: over its time; busy_mean: over the time in which the device worked, None where no value is known of that.
         lowest, highest: of the values.

@@ -26,7 +26,7 @@ class ExchangeTimes(msgspec.Struct, frozen=True):
         hidden_us: the part during which the device computes as well.
         exposed_us: the part during which it doesn't.
         waiting_us: of the sum of their times, so much is waiting at least; see `waiting_at_least`.
-        median_bytes: of one; None where the trace doesn't tell.
+        median_bytes: of one; None where the trace doesn't show it.
     """
 
     device: int

@@ -150,7 +150,7 @@ def label_times(trace: Trace) -> tuple[LabelTime, ...]:
 
 
 def module_times(trace: Trace) -> tuple[ModuleTime, ...]:
-    """Return the modules in order of their first call; () where neither frames nor labels tell them."""
+    """Return the modules in order of their first call; () where neither frames nor labels show them."""
     return tuple(
         ModuleTime(
             module.path,

@@ -83,7 +83,7 @@ _SLOW: Final = 4.0
 """So many times as many operations a second reaches the best call of a kind."""
 
 _LONG_NS: Final = 100_000
-"""Shorter calls tell nothing about rates."""
+"""Shorter calls show nothing about rates."""
 
 
 def shape_text(shape: Shape) -> str:

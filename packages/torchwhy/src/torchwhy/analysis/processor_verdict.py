@@ -99,7 +99,7 @@ def unrecorded(trace: Trace, parts: Breakdown) -> str:
 def set_up(trace: Trace, parts: Breakdown) -> str:
     """Return why nothing can be said of a window that one long stretch without operators fills; "" where something can.
 
-    Without steps nobody knows whether it belongs to the program's loop. Where the rest of the window looks the same, it
+    Without steps it may or may not belong to the program's loop. Where the rest of the window looks the same, it
     doesn't matter.
     """
     gap, window = _one_stretch(trace, parts), parts.window_us

@@ -33,7 +33,7 @@ _WAITS: Final = {
 }
 
 _HIDDEN: Final = 0.4
-"""A device that has no work for this share of the time, for reasons nobody recorded, is hardly the limit."""
+"""A device that has no work for this share of the time, for unrecorded reasons, is hardly the limit."""
 
 _ALIKE: Final = 1.5
 """Of two stalls that differ by less than this factor neither is the limit."""

@@ -56,7 +56,7 @@ class Load:
 
 @dataclass(frozen=True)
 class LoadTimes:
-    """How the server answered, seen from here.
+    """The server's answers, as this process measured them.
 
     Attributes:
         requests: that were answered.

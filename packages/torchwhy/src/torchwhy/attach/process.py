@@ -123,7 +123,7 @@ def _reached(pid: int, request: Request) -> Iterator[Path]:
         yield folder
         finished = True
     finally:
-        script.write_text("", encoding="utf-8")  # should the process come to run it later, it does nothing
+        script.write_text("", encoding="utf-8")  # if the process runs it later, it does nothing
         (folder / REQUEST).unlink(missing_ok=True)
         if finished:
             shutil.rmtree(folder, ignore_errors=True)

@@ -31,7 +31,7 @@ from torchwhy.wording import counted, duration, safe
 __all__ = ["STEPS", "Plan", "ServerRun", "ServerRunFile", "record"]
 
 STEPS: Final = 40
-"""Rounds that are recorded where nobody says how many: some prefills and decodes, in a file of some 50 MB."""
+"""Rounds that are recorded by default: some prefills and decodes, in a file of some 50 MB."""
 
 _SETTLING_S: Final = {"vLLM": 120.0, "SGLang": 5.0}
 """A server that has not answered by then is given its load: old versions of SGLang answer when they have recorded."""
@@ -101,7 +101,7 @@ class ServerRunFile(msgspec.Struct, frozen=True):
 
     Attributes:
         server, version, model, url: which one.
-        steps: rounds of its scheduler that were asked for at most.
+        steps: rounds of its scheduler that were requested at most.
         files: the server's own traces, of which the run's are copies.
         notes: what did not go as asked.
         requests, prompt_tokens, output_tokens: that were sent; None where the load was others'.
@@ -217,7 +217,7 @@ def _started(server: Server, recording: Recording, notes: list[str], say: Callab
 
 
 def _in_background(function: Callable[[], None]) -> Future[None]:
-    """Call it in a thread that nobody waits for at the end of the process."""
+    """Call it in a thread that the end of the process does not wait for."""
     result: Future[None] = Future()
 
     def call() -> None:
@@ -333,5 +333,5 @@ def _summary(server: Server, recording: Recording, times: LoadTimes | None, note
         parts.append(f"first token after {duration(times.first_token_s * 1e6)}")
         if times.between_tokens_s is not None:
             parts.append(f"{duration(times.between_tokens_s * 1e6)} between tokens")
-        lines.append(", ".join(parts) + " (medians, seen from here, while recording)")
+        lines.append(", ".join(parts) + " (medians, measured here, while recording)")
     return "\n".join([*lines, *(f"note: {note}" for note in notes)])

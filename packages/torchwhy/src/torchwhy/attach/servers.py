@@ -2,7 +2,7 @@
 
 Sources: vLLM 0.33 (`entrypoints/serve/profile/api_router.py`, `v1/engine/async_llm.py`, `profiler/wrapper.py`,
 `config/profiler.py`), SGLang 0.5.23 (`srt/entrypoints/http_server.py`, `srt/managers/io_struct.py`,
-`srt/managers/scheduler_components/profiler_manager.py`). What an older server does not know is not asked for: its
+`srt/managers/scheduler_components/profiler_manager.py`). Options that an older server does not know are omitted: its
 OpenAPI document says which fields a request may have.
 """
 

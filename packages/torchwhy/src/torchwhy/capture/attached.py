@@ -60,7 +60,7 @@ _NO_LIMIT_S: Final = 1e6
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked for: the run's folder, how long, and `torchwhy.capture.options.Options`."""
+    """The request: the run's folder, how long, and `torchwhy.capture.options.Options`."""
 
     path: str
     seconds: float
@@ -136,7 +136,7 @@ def _check_private(folder: Path) -> None:
     if not hasattr(os, "getuid"):
         return
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise TorchWhyError(f"{folder} must be a folder that belongs to this user, and nobody else may enter")
+        raise TorchWhyError(f"{folder} must be a folder that belongs to this user, and that no other user may enter")
 
 
 def _listen(folder: Path, process: int) -> None:

@@ -23,7 +23,7 @@ __all__ = ["profile"]
 
 
 class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
-    """`torchwhy.profile` without what it does at the end: nobody reads the trace.
+    """`torchwhy.profile` without the reading at the end.
 
     Arguments, errors and attributes are described there.
     """

@@ -83,7 +83,7 @@ class Run:
 def finish(run: Run) -> Capture:
     """Write what was recorded; without a single event, remove the folder.
 
-    What is lost last comes first: the traces are whole in their folder before PyTorch's results are looked at.
+    What is lost last comes first: the traces are whole in their folder before PyTorch's results are read.
     """
     try:
         if any(window.size for window in run.windows):
@@ -158,4 +158,4 @@ def _problems(run: Run, windows: Sequence[Window], explained: bool) -> Iterator[
         )
         yield f"nothing was recorded: no PyTorch operator ran in the main thread{ranks if run.launched else ''}"
     if run.options.device_asked and not run.cuda and run.activities:
-        yield "the GPU was asked for and PyTorch has none here; only the CPU was recorded"
+        yield "recording the GPU was requested, and PyTorch has no GPU here; only the CPU was recorded"

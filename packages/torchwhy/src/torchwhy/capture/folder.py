@@ -1,4 +1,4 @@
-"""A run's folder: claimed under a name nobody has, filled out of sight, renamed when it is whole."""
+"""A run's folder: claimed under an unused name, filled out of sight, renamed when it is whole."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def claim(path: Path, rank: int | None = None) -> RunFolder:
 
 
 def claim_temporary(name: str) -> RunFolder:
-    """A folder among the system's temporary files, for when the one asked for cannot be written."""
+    """A folder among the system's temporary files, for when the one requested cannot be written."""
     return claim(Path(tempfile.mkdtemp(prefix="torchwhy-profile-")) / (name[:LONGEST_NAME] or "run"))
 
 

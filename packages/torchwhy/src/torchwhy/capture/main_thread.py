@@ -60,7 +60,7 @@ def whenever(
 
 
 _announced: list[Callable[[object], int]] = []
-"""Every call that was ever asked for: the interpreter may still make one that has been cancelled."""
+"""Every call that was ever requested: the interpreter may still make one that has been cancelled."""
 
 
 def _in_main_thread(act: Callable[[], None]) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 __all__ = ["detach_labels", "inside_pytorch", "inside_transform"]
 
-DEEPEST: Final = 4096  # frames of C that are looked at; a stack that is deeper counts as inside PyTorch
+DEEPEST: Final = 4096  # frames of C that are read; a stack that is deeper counts as inside PyTorch
 
 
 class _Symbol(ctypes.Structure):

@@ -95,7 +95,7 @@ class Options:
 
     @property
     def device_asked(self) -> bool:
-        """Whether a GPU was asked for by name."""
+        """Whether a GPU was requested by name."""
         return bool(self.cuda) or bool({*self.activities} - {"cpu"})
 
     def wants(self, activity: str) -> bool:

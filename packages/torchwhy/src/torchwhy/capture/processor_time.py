@@ -22,8 +22,8 @@ class ProcessorTime:
     Attributes:
         wall_us: how long it was, microseconds.
         cpu_us: how long of that the thread ran.
-        waited_us: how long it could have run and no processor was free; None where the system does not tell.
-        load: the load average of the last minute, including this program; None if the system has none.
+        waited_us: how long it could have run and no processor was free; None where the system does not show it.
+        load: the load average of the last minute, including this program; None if the system does not provide it.
         cores: how many processors the program may use.
         threads: how many threads an operator of PyTorch may use.
     """

@@ -87,7 +87,7 @@ class Recorder:
     Attributes:
         schedule: as given; a longer one may take its place while its window is open.
         windows: what was recorded so far.
-        busy: true while this recorder itself is inside the profiler, to tell its calls from other people's.
+        busy: true while this recorder itself is inside the profiler, to separate its calls from other people's.
     """
 
     def __init__(

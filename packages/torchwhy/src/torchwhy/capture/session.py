@@ -63,7 +63,7 @@ class Session:
 
     Attributes:
         notes: what did not go as asked.
-        stopped: true when nothing will be recorded any more.
+        stopped: true when recording has ended for good.
         gave_up: true when that is for a reason given in `notes`.
         exported: timelines that other profilers have written.
         cut: true when a recording of everything is only a part of the run.
@@ -373,7 +373,7 @@ class Session:
             self.recorder = Recorder(options, self.activities, schedule, self.folder.partial, passed, self.ready)
             self.recorder.start()
         elif schedule is not None or not self.launched:
-            self.give_up(f"nothing was recorded: only {', '.join(options.activities)} was asked for and was not there")
+            self.give_up(f"nothing was recorded: only {', '.join(options.activities)} was requested and is not there")
 
     def _watch_power(self) -> None:
         library = nvml()

@@ -1,4 +1,4 @@
-"""Where a program's Python is, looked at every few milliseconds: places where stacks cost too much to record."""
+"""Samples of a program's Python stack, every few milliseconds, for programs whose stacks cost too much to record."""
 
 from __future__ import annotations
 

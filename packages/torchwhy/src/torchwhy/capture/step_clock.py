@@ -28,7 +28,7 @@ class Overhead:
 
     Attributes:
         baseline_us: median of unprofiled steps, microseconds; None where there was none that counts. They are the
-            nearest ones: after the last window, when nothing is looked for any more; without any, before windows.
+            nearest ones: after the last window, when the search has ended; without any, before windows.
         baseline_n: how many steps that is. The program's first step is cold and left out.
         profiled_us: median of recorded steps, microseconds; None where none ended.
         profiled_n: how many steps that is.
@@ -94,7 +94,7 @@ class StepClock:
         self._began = self._clock()
 
     def is_settled(self) -> bool:
-        """Return whether the recorded steps are enough to tell their median, or as many as are worth their time.
+        """Return whether the recorded steps are enough to show their median, or as many as are worth their time.
 
         The interval is the one between two of the ordered durations that holds the median in about 90 % of cases, or
         between the first and the last where there are few.
@@ -136,7 +136,7 @@ def _median_us(durations_ns: Sequence[int]) -> float | None:
 
 
 def _trend(durations: Sequence[int]) -> str:
-    """Say that steps become longer or shorter while the program runs; fewer than NEAR do not tell."""
+    """Say that steps become longer or shorter while the program runs; fewer than NEAR do not show it."""
     if len(durations) < NEAR:
         return ""
     pairs = [(late > early) - (late < early) for at, early in enumerate(durations) for late in durations[at + 1 :]]

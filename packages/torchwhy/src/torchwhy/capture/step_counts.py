@@ -1,4 +1,4 @@
-"""What only PyTorch's own results tell: `counts.json` of a recorded step, for `torchwhy gate`, and `flops.json`."""
+"""What only PyTorch's own results show: `counts.json` of a recorded step, for `torchwhy gate`, and `flops.json`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _flops(windows: Sequence[Window]) -> list[Flops]:
 
 
 def _apart(work: Callable[[], None]) -> str:
-    """Do work in a forked process, so that a crash in it harms nobody; return what went wrong, or "".
+    """Do work in a forked process, so that a crash in it does no harm; return what went wrong, or "".
 
     The results are full of pointers of PyTorch's into what the program has left of the heap.
     """

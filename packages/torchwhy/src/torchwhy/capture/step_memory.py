@@ -27,7 +27,7 @@ class StepMemory:
         self.read: list[tuple[int, int, int]] = []
 
     def note(self, step: int) -> None:
-        """A step with this number has ended; where malloc does not tell, and after many steps, do nothing."""
+        """A step with this number has ended; where malloc does not show it, and after many steps, do nothing."""
         if len(self.read) < MOST:
             held = allocated_bytes()
             if held is not None:

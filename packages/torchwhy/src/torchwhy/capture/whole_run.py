@@ -72,7 +72,7 @@ class Limits:
 class EndingCost:
     """Foresees how long ending the window that is open would take, from how much the heap has grown.
 
-    PyTorch does not tell how many events it has while it records. What the program itself keeps on the heap grows it,
+    PyTorch does not show how many events it has while it records. What the program itself keeps on the heap grows it,
     too: where events were fewer than that, growth counts for less from then on.
     """
 
@@ -83,7 +83,7 @@ class EndingCost:
         self._grown = 0
 
     def begin(self, heap: int | None) -> None:
-        """Open a window; None is where the system does not tell."""
+        """Open a window; None is where the system does not show it."""
         self._least, self._grown = heap, 0
 
     def foreseen_s(self, heap: int | None) -> float:
@@ -112,7 +112,7 @@ class WholeRun:
     Args:
         session: it records there, in the main thread, which makes this, too.
         limits: how much.
-        why: begins the note on a limit that was reached: why everything is recorded; "" where that was asked for.
+        why: begins the note on a limit that was reached: why everything is recorded; "" where that was requested.
         more_time: how the user records for longer.
         remedy: how the user records steps.
         clock: in seconds.
@@ -179,7 +179,7 @@ class WholeRun:
         self._watch(anywhere=True)
 
     def end(self) -> None:
-        """There are steps, or the program has ended: limits end nothing any more."""
+        """There are steps, or the program has ended: limits no longer apply."""
         with self._ending:
             self._over = True
             self._watch_no_more()

@@ -91,7 +91,7 @@ def _with_counters(head: bytes, window: Window, power: PowerSampler) -> bytes:
 def write_run(folder: Path, capture: Capture) -> None:
     """Write the capture as data and as text, the environment, the compiler's stages' times and its code.
 
-    Inductor's code lies in a temporary folder, which may be gone when the run is looked at.
+    Inductor's code lies in a temporary folder, which may be gone when the run is read.
     """
     elsewhere = {"operators", "explanation"}
     fields = {

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from torchwhy.cli import units
+from torchwhy.cli.misuse import Commands, check_program
 from torchwhy.questions.catalogue import QUESTIONS, Parameter, Question
 
 __all__ = ["app"]
@@ -64,6 +66,7 @@ WrittenFile = Annotated[Path, _WRITTEN]
 
 app = typer.Typer(
     name="torchwhy",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -94,7 +97,12 @@ def options(
 def profile(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SCRIPT [ARGS...]", help="The script, with its arguments.", show_default=False),
+        typer.Argument(
+            metavar="SCRIPT [ARGS...]",
+            help="The script, with its arguments.",
+            show_default=False,
+            callback=check_program,
+        ),
     ] = None,
     module: AsModule = False,
     out: Annotated[
@@ -113,7 +121,10 @@ def profile(
     step_on: Annotated[
         str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
     ] = "auto",
-    seconds: Annotated[float, typer.Option("--seconds", help="Maximum recording time without steps, in seconds.")] = 10,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", metavar="TIME", help="Maximum recording time without steps.", parser=units.seconds),
+    ] = 10,
     shapes: Annotated[bool, typer.Option(help="Record the shapes of operators' inputs.")] = True,
     memory: Annotated[bool, typer.Option("--memory", help="Record allocations and releases of memory.")] = False,
     stacks: Annotated[
@@ -228,9 +239,13 @@ def profile(
     "try", rich_help_panel=RECORD, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
 def try_changes(
-    words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.", callback=check_program)
+    ],
     module: AsModule = False,
-    budget: Annotated[float, typer.Option("--budget", metavar="SECONDS", help="To spend, 30 at least.")] = 300,
+    budget: Annotated[
+        float, typer.Option("--budget", metavar="TIME", help="Time to spend, at least 30 s.", parser=units.seconds)
+    ] = 300,
     form: Form = "text",
 ) -> None:
     """Find out what makes a program faster without an edit, and whether its results stay.
@@ -260,7 +275,9 @@ def measure(
         str, typer.Option("--setup", "-s", metavar="CODE", help="Code that runs once before; torch is imported.")
     ] = "pass",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads per operator (torch.set_num_threads).")] = None,
-    max_time: Annotated[float, typer.Option("--max-time", help="Maximum time in seconds.")] = 10.0,
+    max_time: Annotated[
+        float, typer.Option("--max-time", metavar="TIME", help="Maximum time.", parser=units.seconds)
+    ] = 10.0,
     form: Form = "text",
 ) -> None:
     """Time a statement, with warm-up, synchronization, and as many repetitions as its spread requires.
@@ -466,7 +483,10 @@ def diff(
     fail_on_slower: Annotated[
         float | None,
         typer.Option(
-            "--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more than this and the noise."
+            "--fail-on-slower",
+            metavar="PERCENT",
+            help="Exit 1 if B is slower by more than this and the noise.",
+            parser=units.percent,
         ),
     ] = None,
     output: Annotated[
@@ -663,7 +683,8 @@ def history(
         str | None, typer.Option("--commit", help="Commit of the run; by default the commit checked out here.")
     ] = None,
     fail_on_slower: Annotated[
-        float, typer.Option("--fail-on-slower", metavar="PERCENT", help="For check: allowed slowdown.")
+        float,
+        typer.Option("--fail-on-slower", metavar="PERCENT", help="For check: allowed slowdown.", parser=units.percent),
     ] = 1.0,
     since: Annotated[
         str, typer.Option("--since", metavar="COMMIT", help="For check: only runs from this commit on.")
@@ -694,7 +715,10 @@ def history(
 @app.command(rich_help_panel=CHECK, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def bisect(
     words: Annotated[
-        list[str], typer.Argument(metavar="CMD...", help="Command to measure; {out} is the folder for its run.")
+        list[str],
+        typer.Argument(
+            metavar="CMD...", help="Command to measure; {out} is the folder for its run.", callback=check_program
+        ),
     ],
     good: Annotated[str, typer.Option("--good", metavar="COMMIT", help="A commit that was fast.")],
     bad: Annotated[str, typer.Option("--bad", metavar="COMMIT", help="A later commit that is slow.")] = "HEAD",
@@ -828,7 +852,7 @@ def info(form: Form = "text") -> None:
 
 
 def _start_at_once() -> None:
-    """Keep NumPy from starting threads for matrices, of which traces have none: 50 ms of 150 on 2 cores."""
+    """Keep NumPy from starting threads for matrices, which traces do not need: 50 ms of 150 on 2 cores."""
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

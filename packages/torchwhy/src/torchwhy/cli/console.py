@@ -110,7 +110,7 @@ def warnings_said() -> Iterator[None]:
 
 
 def shows_colour(stream: TextIO | None) -> bool:
-    """Whether to colour: a terminal, and nobody said no (NO_COLOR)."""
+    """Whether to colour: on a terminal, unless NO_COLOR is set."""
     if stream is None or not stream.isatty():
         return False
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import typer
+
 from torchwhy.cli.console import complain, patience
 from torchwhy.cli.documents import show
 from torchwhy.cli.traces import trace_in
+from torchwhy.cli.units import seconds
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchwhy.present.formats import check_format
 from torchwhy.present.written_files import cut_trace
@@ -40,6 +43,8 @@ def _window(text: str | None) -> tuple[float, float] | None:
         return None
     start, _, end = text.partition("-")
     try:
-        return float(start), float(end)
-    except ValueError:
-        raise ArgumentError(f"--window must be START-END in microseconds, as in 1000-2500, got {text!r}") from None
+        return 1e6 * seconds(start, "us"), 1e6 * seconds(end, "us")
+    except typer.BadParameter:
+        raise ArgumentError(
+            f"--window must be START-END in microseconds or with units, as in 1000-2500 or 1ms-2.5ms, got {text!r}"
+        ) from None

@@ -148,13 +148,13 @@ def _job(folder: str, request: Request) -> Document:
     from torchwhy.report.job_report import describe_job
 
     if request.table is not None:
-        raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")
+        raise ArgumentError(f"--table is about one trace, and {folder} holds traces of several ranks")
     if request.capture is not None:
-        raise ArgumentError(f"--capture is about one trace, and {folder} has those of several ranks")
+        raise ArgumentError(f"--capture is about one trace, and {folder} holds traces of several ranks")
     if request.compile_log is not None:
-        raise ArgumentError(f"--compile-log is about one trace, and {folder} has those of several ranks")
+        raise ArgumentError(f"--compile-log is about one trace, and {folder} holds traces of several ranks")
     if request.steps is not None:
-        raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
+        raise ArgumentError(f"--steps chooses steps of one trace, and {folder} holds traces of several ranks")
     settings = _settings(request)
     rules = chosen(settings)
     job = read_job(folder, request.reading, settings.thresholds)

@@ -49,7 +49,7 @@ def _report(capture: Capture, reader: Reader, form: str) -> None:
     """Have the traces read, and print the screen of text; of many ranks, the others than the first in a line.
 
     In other formats it is the document of the traces alone, where there is one. Where no steps were recorded, and the
-    program recorded itself, that is what is shown.
+    program recorded itself, its own recording is shown.
     """
     explanation = reader.explain(capture.folder, form) if capture.folder is not None else ""
     operators = read_rows(capture.folder) if capture.folder is not None else ()

@@ -88,7 +88,7 @@ def _page(given: str, request: Request, size: int) -> str:
     rules = chosen(settings)
     if path is None:
         if request.steps is not None:
-            raise ArgumentError(f"--steps chooses steps of one trace, and {given} has those of several ranks")
+            raise ArgumentError(f"--steps chooses steps of one trace, and {given} holds traces of several ranks")
         asked = tuple(rule.code for rule in rules)
         job = read_job(given, request.reading, settings.thresholds)
         pages = _rank_pages(job, request.output, settings, size) if request.ranks else {}

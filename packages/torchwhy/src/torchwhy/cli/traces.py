@@ -11,7 +11,7 @@ __all__ = ["trace_in"]
 
 
 def trace_in(given: str, doing: str) -> str | None:
-    """Return the file: the path itself, or the trace in a folder; None for a folder with those of several ranks.
+    """Return the file: the path itself, or the trace in a folder; None for a folder with traces of several ranks.
 
     Where a process left several windows, the first is meant, and stderr says so.
 
@@ -20,7 +20,7 @@ def trace_in(given: str, doing: str) -> str | None:
         doing: what is done with the trace, such as "explaining".
 
     Raises:
-        TraceError: a folder has no trace in it, or those of several programs.
+        TraceError: a folder has no trace in it, or traces of several programs.
     """
     folder = Path(given)
     if given == "-" or not folder.is_dir():

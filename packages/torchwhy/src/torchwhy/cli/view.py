@@ -27,7 +27,7 @@ QUIET_S: Final = 30.0
 
 
 def run(trace: str, at: str | None, opens: bool, offline: bool) -> int:
-    """Serve a trace until a viewer has it; return 0, 2 for misuse, 3 if it cannot be read or nobody took it."""
+    """Serve a trace until a viewer has it; return 0, 2 for misuse, 3 if it cannot be read or no viewer took it."""
     try:
         if trace == "-":
             raise ArgumentError("view hands over a file: TRACE must be a path, got -")  # noqa: TRY301
@@ -60,7 +60,7 @@ def run(trace: str, at: str | None, opens: bool, offline: bool) -> int:
 
 
 def _end_of_address(path: str, at: str | None) -> str:
-    """What goes behind the viewer's address to show a moment; at least the beginning of the file is looked at."""
+    """What goes behind the viewer's address to show a moment; at least the beginning of the file is read."""
     if at is None:
         with Chunks(path) as chunks:
             next(iter(chunks))

@@ -160,7 +160,7 @@ def counted(function: Callable[..., Any] | None = None, /, *, trace: bool | None
 
 
 def _frozen(tally: Tally, mark: CompilerMark, traced: Traced | None, wish: bool | None) -> Counts:
-    """Return what was counted; `traced` is None where nothing was recorded, `wish` what the caller asked for."""
+    """Return what was counted; `traced` is None where nothing was recorded, `wish` what the caller requested."""
     compiled = mark.since()
     import torch
 

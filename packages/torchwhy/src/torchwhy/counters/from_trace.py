@@ -25,7 +25,7 @@ _WITH_MEMORY = (
 _DETACHED = (
     "operators: in a backward pass count() sees more aten::detach, and aten::add for add_, only because it watches"
 )
-_NO_SIZES = "copied_bytes, bytes_*: a trace does not tell how large copies are"
+_NO_SIZES = "copied_bytes, bytes_*: a trace does not show how large copies are"
 _NO_DEVICE = "kernel_launches, syncs, copies, copied_bytes: a GPU was in use and not recorded"
 
 

@@ -104,7 +104,7 @@ def stable_ids(trace: Trace) -> tuple[Int32, list[str]]:
 
 
 def copied_bytes(events: Events, rows: Int32) -> Int64:
-    """How much each row of device work copied; 0 where it is no copy or doesn't tell."""
+    """How much each row of device work copied; 0 where it is no copy or doesn't show it."""
     size = events.integers("bytes", rows)
     found: Int64 = np.where((size == ABSENT) | (events.kind[rows] != Kind.MEMCPY), 0, size)
     return found

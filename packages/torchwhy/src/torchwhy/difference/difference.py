@@ -25,7 +25,7 @@ class RecordedTrace:
     Attributes:
         file: where it was read from.
         device: what its work ran on.
-        vendor: "nvidia", "amd" or "" where the file doesn't tell.
+        vendor: "nvidia", "amd" or "" where the file doesn't show it.
         events: how many the file has.
         rounds: the steps that are compared.
     """

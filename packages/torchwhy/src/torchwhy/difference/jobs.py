@@ -60,7 +60,7 @@ def paired(a: Job, b: Job) -> tuple[Pair, ...]:
     """Pair the ranks of two jobs by their numbers.
 
     Raises:
-        ArgumentError: a job's ranks are unknown, or the jobs have none in common.
+        ArgumentError: a job's ranks are unknown, or the jobs have no rank in common.
     """
     for job in (a, b):
         if not job.numbered:

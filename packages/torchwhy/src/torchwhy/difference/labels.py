@@ -36,7 +36,7 @@ class LabelTimes:
 def labels_of(trace: Trace) -> dict[str, Int32]:
     """The rows of each label: the program's own annotations, the most time first, and its own classes of modules.
 
-    Most programs have modules of torch.nn: those tell nothing of one.
+    Most programs have modules of torch.nn: those show nothing of one.
     """
     events, modules = trace.events, trace.events.of(MODULE)
     found: dict[str, list[Int32]] = {}

@@ -45,8 +45,8 @@ class Likeness:
     """How alike two programs are.
 
     Attributes:
-        share: the part in common of what was compared, from 0 to 1; None where the recordings have too few names to
-            tell.
+        share: the part in common of what was compared, from 0 to 1; None if the recordings have too few
+            names.
         what: what was compared: "operators", "products" (matrix products, convolutions, attention: where one side is
             compiled), "labels" (the program's own, and classes of its modules), "kernels", or "names" of anything.
         operators: the part of operators in common; None where there are too few.

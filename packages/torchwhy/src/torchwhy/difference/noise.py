@@ -20,13 +20,13 @@ from torchwhy.trace.file.columns import Floats, Int64
 __all__ = ["FEWEST", "MARGIN", "Shift", "Spread", "differs", "drift_of", "shift_of"]
 
 FEWEST: Final = 3
-"""Fewer steps than this on a side tell nothing about noise."""
+"""Fewer steps than this on a side show nothing about noise."""
 
 MARGIN: Final = 0.01
 """A smaller relative difference of step times is no difference, as in `torchwhy.compare`."""
 
 MOST: Final = 1000
-"""Of more steps than this on a side, so many are taken, evenly over their order: all pairs are looked at."""
+"""Of more steps than this on a side, so many are taken, evenly over their order: all pairs are compared."""
 
 # Quantiles of Student's t for two-sided 95% and 99%, by degrees of freedom from 1 on; the last serves all above.
 _T95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
@@ -40,7 +40,7 @@ class Shift:
     Attributes:
         ratio: of B's times to A's: the median over all pairs.
         low, high: hold the true ratio with 95% confidence; equal to `ratio` when `judged` is False.
-        judged: whether there were steps enough to tell.
+        judged: whether there were enough steps.
     """
 
     ratio: float
@@ -86,7 +86,7 @@ class Spread:
 
     @classmethod
     def of_parts(cls, name: Int64, step: Int64, amount: Floats, names: int, steps: int) -> Spread:
-        """Of pieces that each belong to a name and a step; where a name has none in a step, it has 0."""
+        """Of pieces that each belong to a name and a step; a name without a piece in a step has 0 there."""
         places, which = np.unique(name * steps + step, return_inverse=True)
         values, owner = np.bincount(which.reshape(-1), amount, len(places)), places // steps
         mean = np.bincount(owner, values, names) / steps
@@ -177,7 +177,7 @@ def _dependence(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
 
 def _resemblance(steps: Floats) -> float:
-    """The correlation of each step with the next, from 0 to 0.9; 0 where there are too few to tell."""
+    """The correlation of each step with the next, from 0 to 0.9; 0 for too few steps."""
     away = steps - steps.mean()
     total = float(away @ away)
     if len(steps) < 5 or total <= 0:

@@ -1,4 +1,4 @@
-"""What "per step" means for a recording: its steps, with a cold first one apart, or the whole where it has none."""
+"""What "per step" means for a recording: its steps, with a cold first one apart, or the whole without steps."""
 
 from __future__ import annotations
 

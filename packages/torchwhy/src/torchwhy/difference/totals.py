@@ -33,7 +33,7 @@ class Total:
         unit: "", "us" or "bytes"; of one step, except for the peak of memory.
         a, b: the values; None where a side didn't record it.
         judgement: "changed": by more than a hundredth and than the steps' own variation; "noise": not beyond that
-            variation; "margin": by less than a hundredth; "" where a side has none.
+            variation; "margin": by less than a hundredth; "" if a side has no time.
     """
 
     name: str

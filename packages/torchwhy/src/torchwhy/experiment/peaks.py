@@ -80,7 +80,7 @@ class DevicePeaks:
 def measure_peaks(device: str | None = None, *, timed_s: float = TIMED_S) -> tuple[DevicePeaks, ...]:
     """Measure the processor and the accelerator in use, or the one device that is named.
 
-    The fastest run of each counts: a peak is what the device can do, not what it usually does.
+    The fastest run of each counts: a peak is the device's best rate, not the usual one.
 
     Args:
         device: as `torch.device` takes it.

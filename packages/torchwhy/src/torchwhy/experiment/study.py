@@ -175,7 +175,7 @@ def _record(case: Case, call: Callable[[], object]) -> torch.profiler.profile:
         for _ in range(WARMUP_CALLS):
             call()
         synchronize(accelerators_in_use())
-    with warnings.catch_warnings():  # a first step that the profiler skews is what --profiler-warmup 0 asks to see
+    with warnings.catch_warnings():  # --profiler-warmup 0 requests a first step that the profiler skews
         warnings.filterwarnings("ignore", message="Profiler won't be using warmup")
         schedule = torch.profiler.schedule(wait=case.wait, warmup=case.warmup, active=case.active, repeat=1)
     activities = [ProfilerActivity.CPU, *ACTIVITIES.get(torch.device(case.device).type, [])]

@@ -67,7 +67,7 @@ class Call:
         seen_on_device: whether the recorder sees when it begins; with gloo it does not.
         created_ns: when it was called, by the rank's clock.
         timeout_ms: after which the watchdog ends the job.
-        stack: Python frames, innermost first; () where the dump has none.
+        stack: Python frames, innermost first; () if the dump has no frames.
     """
 
     group: tuple[str, str]
@@ -134,9 +134,7 @@ def dump_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     files = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
-    if files and not any(
-        map(_is_dump, files[:16])
-    ):  # most folders hold something else, and not every file is looked at
+    if files and not any(map(_is_dump, files[:16])):  # most folders hold something else, and not every file is read
         return []
     return [one for one in files[:MOST_RANKS] if _is_dump(one)]
 
@@ -172,7 +170,7 @@ def load_dumps(path: Path) -> Dumps:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keep Python from looking for circles among a million values that have none: three quarters of the time."""
+    """Keep Python from looking for circles among a million values without circles: three quarters of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

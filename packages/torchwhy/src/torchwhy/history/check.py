@@ -20,7 +20,7 @@ class SeriesCheck:
     """What the gate says of a series.
 
     Attributes:
-        series: the runs looked at: the newest.
+        series: the compared runs: the newest.
         kind: "slower", "no slowdown" or "too few runs".
         sentence: the same for people, with numbers.
         changes: all changes among them.
@@ -45,8 +45,8 @@ def check_series(all_series: Iterable[Series], *, allowed: float = 0.01, since: 
     Args:
         all_series: of the store.
         allowed: the fraction by which runs may take longer; 0.05 allows 5%.
-        since: the commit from which on runs are looked at, such as that of an intended slowdown; series without it are
-            looked at in full.
+        since: the first commit whose runs are compared, such as that of an intended slowdown; series without it are
+            compared in full.
 
     Raises:
         ArgumentError: no run is of the commit `since`.

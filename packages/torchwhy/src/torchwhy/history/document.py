@@ -68,7 +68,7 @@ def check_document(store: Path, checks: Sequence[SeriesCheck]) -> Document:
         for check in checks
     )
     note = (
-        f"Of each series the newest {WINDOW} runs at most are looked at. A series of independent runs that never "
+        f"The newest {WINDOW} runs of each series are compared at most. A series of independent runs that never "
         f"changed fails with a probability of {percent(ALARMS)} at most in one check."
     )
     data = {

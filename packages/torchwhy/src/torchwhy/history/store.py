@@ -74,7 +74,7 @@ class StoredRun:
 
 
 def add_runs(path: Path, runs: Iterable[StoredRun]) -> tuple[bool, ...]:
-    """Add all runs or none of them, and make the store if it does not exist yet.
+    """Add all runs or no run, and make the store if it does not exist yet.
 
     Args:
         path: of the store.

@@ -23,7 +23,7 @@ from torchwhy.rules.rule import setting
 __all__ = ["ALONE", "LoadedJob", "load_job"]
 
 ALONE: Final = ("exposed-comm", "cpu-exposed-comm")
-"""Rules on one rank that take waiting and transfer together; rules on jobs tell them apart."""
+"""Rules on one rank that take waiting and transfer together; rules on jobs separate them."""
 
 
 class LoadedJob(Job):

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Trace)
 KINDS: Final = ("int", "float", "text")
 
 OF_LAUNCHES: Final = {"kernel": "text"}
-"""What launches in a capture tell, beside the usual arguments: HIP's have the name of their kernel."""
+"""What launches in a capture show, beside the usual arguments: HIP's have the name of their kernel."""
 
 
 def read_trace(
@@ -82,7 +82,7 @@ def _compile_log(trace: Trace, given: str | os.PathLike[str] | None) -> CompileL
 
 
 def _recordings(path: Path, rank: int | None) -> list[Trace]:
-    """The recordings of captures in a file, or in a folder those of this rank and those whose names tell none."""
+    """The recordings of captures in a file, or in a folder those of this rank and those whose names show none."""
     keep = {**OF_LAUNCHES, **ARGUMENTS}
     if not path.is_dir():
         return [Trace(str(path), scan(path, keep))]

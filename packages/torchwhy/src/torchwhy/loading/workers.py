@@ -65,7 +65,7 @@ def size_of(path: Path) -> int:
 def read_all(
     paths: Sequence[Path], workers: int | None = None, thresholds: Thresholds | None = None, engine: str = "processes"
 ) -> Iterator[tuple[Path, Summary | str]]:
-    """Yield each path with its summary, or with why it has none, in whatever order they are done.
+    """Yield each path with its summary, or with the reason for its absence, in whatever order they are done.
 
     At most `workers` traces are in memory at a time.
 
@@ -196,7 +196,7 @@ def _answer(path: str, name: str, thresholds: Thresholds | None) -> Summary | st
 
 
 def _here(path: Path, thresholds: Thresholds | None) -> Summary | str:
-    """The summary of a trace, or why it has none: it cannot be read, or is no trace."""
+    """The summary of a trace, or the reason for its absence: it cannot be read, or is no trace."""
     try:
         trace = Trace(str(path), scan(str(path), ARGUMENTS))
     except TraceError as error:

@@ -1,4 +1,4 @@
-"""Curves along the timeline: the counters a trace holds, and memory, queues and use of devices as its events tell."""
+"""Curves along the timeline: the counters a trace holds, and memory, queues and use of devices as its events show."""
 
 from __future__ import annotations
 

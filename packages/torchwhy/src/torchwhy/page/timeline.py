@@ -119,7 +119,7 @@ class Timeline:
         start, end: of each event.
         name: of each event, an index into `names`.
         names: the most frequent first; foreign text made safe.
-        short_names: a shorter name of each, of kernels; "" where it has none.
+        short_names: a shorter name of each, of kernels; "" without one.
         category: the kind of device work of each name, one of `trace.kinds()`; "" for what runs on the host.
         kind: a `Kind` of each event.
         launch, work: events tied by an id: the call, and what it put on a device; by `work`.

@@ -51,7 +51,7 @@ def checked_tokens(tokens: int) -> int:
 def cut_to(text: str, tokens: int) -> str:
     """Cut a text at its end so that it takes no more than some tokens; a quotation that is cut is closed.
 
-    >>> cut_to('evidence: "a name that nobody needs to read in full"', 12)
+    >>> cut_to('evidence: "a name that is too long to read in full"', 12)
     'evidence: "a name that nobo..."'
     """
     if tokens_in(text) <= tokens:

@@ -285,7 +285,7 @@ def _fate(fate: Fate) -> tuple[Cell, ...]:
 
 
 def _ids(fate: Fate) -> str:
-    """By which the finding can be asked for, on A and on B."""
+    """By which the finding can be requested, on A and on B."""
     ids = dict.fromkeys(filter(None, fate.ids))
     return " -> ".join(ids) or fate.finding.code
 

@@ -134,7 +134,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Calls(msgspec.Struct, frozen=True):
-    """Names of calls, each made by the one before; `target` is what the last is on a timeline, "" for nothing."""
+    """Names of calls, each made by the one before; `target` is the last one's place on a timeline, "" without one."""
 
     names: tuple[str, ...]
     target: str = ""
@@ -207,7 +207,7 @@ class Table(msgspec.Struct, frozen=True):
     Attributes:
         noun: what a row is, in the singular and the plural: "3 more ranks with -v".
         pair: whether the last two names of a row are compared, so that they are cut where they are alike.
-        answers: whether it is what the command was asked for, so that it stays where there is room for little.
+        answers: whether it is the answer of the command, so that it stays where there is room for little.
     """
 
     columns: tuple[Column, ...]
@@ -225,7 +225,7 @@ class Bar(msgspec.Struct, frozen=True):
 
     Attributes:
         label: what it is.
-        share: its length as a fraction of the whole; None for the name of a group of bars, which has none.
+        share: its length as a fraction of the whole; None for the name of a group of bars.
         amount, time, spread: the share, the time and the time in each step, in words; "" if absent.
         look: "good" for work, "bad" for time lost, "warning" for something between, "" for a sum without a bar.
         depth: 0 for groups, 1 for their parts.

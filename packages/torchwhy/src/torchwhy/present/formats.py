@@ -13,7 +13,7 @@ from torchwhy.present.options import Options
 __all__ = ["FORMATS", "check_format", "render"]
 
 FORMATS: Final = ("text", "json", "markdown", "html", "sarif", "junit", "github", "agent")
-"""Each is a module of this package with a function `render(documents, options)`, loaded when it is asked for: commands
+"""Each is a module of this package with a function `render(documents, options)`, loaded when it is requested: commands
 are to start at once."""
 
 

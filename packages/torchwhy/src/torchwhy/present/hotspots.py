@@ -155,7 +155,7 @@ def _operator_text(one: LineOperator, steps: int, *, others: bool) -> str:
 
 
 def by_kind(kinds: KindTimes, when: When = "always", *, with_shapes: bool = False) -> tuple[Table, ...]:
-    """Return the device's work by kind, and how near each comes to what the device can do; () without any work.
+    """Return the device's work by kind, and how near each is to the device's peak; () without any work.
 
     Args:
         kinds: what to show.
@@ -210,7 +210,7 @@ def _against(kinds: KindTimes, judged: float, *, with_shapes: bool) -> str:
 
 
 def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ...]:
-    """Return the time by label in a window of this length; nothing where the program has none."""
+    """Return the time by label in a window of this length; nothing if the program has no labels."""
     on_gpu = any(label.device_us for label in labels)
     cells: list[tuple[Cell, ...]] = [
         (

@@ -211,7 +211,7 @@ def _cell(cell: Cell, view: View) -> str:
         return inset + (_button(f"name:{cell.text}", name) if view.linked else name) + escaped(cell.after)
     if isinstance(cell, (Calls, Words)) and cell.target and view.linked:
         return _button(cell.target, escaped(str(cell)))
-    if isinstance(cell, File) and view.linked:  # a page is shared: whose folder it was is nobody's business
+    if isinstance(cell, File) and view.linked:  # a page is shared: it does not name this machine's folders
         return escaped(PurePath(cell.text).name)
     return escaped(str(cell))
 

@@ -33,7 +33,7 @@ class Options:
         """Return the same with a budget of tokens; None keeps the usual one.
 
         Raises:
-            ArgumentError: the format has none, or it is too small.
+            ArgumentError: the format has no limit, or the limit is too small.
         """
         if tokens is None:
             return self

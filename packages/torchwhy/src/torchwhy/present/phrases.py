@@ -44,7 +44,7 @@ def at_stake(findings: Findings, verbose: bool) -> list[str]:
     """Return what the time at stake is, in a sentence; nothing where no finding of the view has one."""
     shown = [item for item in listed(findings, verbose) if item.time_us and item.severity != "info"]
     overlap = "; findings overlap, so these times don't add up" if len(shown) > 1 else ""
-    return [f"At stake is what the fix can save at most{overlap}."] if shown else []
+    return [f"At stake is the most that the fix can save{overlap}."] if shown else []
 
 
 def finding_lines(item: FindingItem) -> list[str]:

@@ -124,7 +124,7 @@ def open_recording(
         single = single_trace(folder)
         if single is None:
             if steps or capture:
-                raise ArgumentError(f"steps and capture are about one trace, and {path} has those of several ranks")
+                raise ArgumentError(f"steps and capture are about one trace, and {path} holds traces of several ranks")
             return OpenJob(path, settings, keep)
         path = str(single)
     return OpenTrace(path, settings, steps, capture)
@@ -139,7 +139,7 @@ def trace_of(recording: Recording, what: str) -> OpenTrace:
     if isinstance(recording, OpenTrace):
         return recording
     one = find_traces(Path(recording.path)).traces[0]
-    raise ArgumentError(f"{what} is about one trace, and {recording.path} has those of several ranks; ask {one}")
+    raise ArgumentError(f"{what} is about one trace, and {recording.path} holds traces of several ranks; ask {one}")
 
 
 def found_by_id(recording: Recording, wanted: str) -> Finding:

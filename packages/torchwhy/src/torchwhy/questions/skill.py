@@ -37,7 +37,7 @@ Read in this order:
 1. `verdict`: what limits the program. Work on nothing that it doesn't blame.
 2. `trust`: how far the recording can be believed. If a caveat says that the recording is at fault, mend the recording
    first and record again.
-3. `finding ID`: causes, the most time at stake first; at stake is what the fix can save at most, and findings overlap.
+3. `finding ID`: causes, the most time at stake first; at stake is the most that the fix can save, and findings overlap.
    Ids stay the same each time the trace is read.
 4. `cut to`: what had no room, by id. Ask with more `--tokens`, or for one finding.
 

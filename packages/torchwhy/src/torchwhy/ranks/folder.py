@@ -17,7 +17,7 @@ __all__ = ["TraceFolder", "find_traces", "later_windows", "named_rank", "single_
 SUFFIXES: Final = (".json", ".json.gz", ".pt.trace", ".pt.trace.gz")
 
 OTHERS: Final = (".sqlite", ".db", ".pftrace", ".perfetto-trace")
-"""How files of other recorders end; looked at where a folder has none of PyTorch's."""
+"""How files of other recorders end; they are read if a folder has no file of PyTorch."""
 
 _RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json(?:\.gz)?")
 """What `torchwhy profile` writes, beside tables and facts that are JSON too; people unpack it."""
@@ -45,8 +45,8 @@ class TraceFolder(NamedTuple):
     def is_job(self) -> bool:
         """Whether something says that the traces are those of the ranks of one program.
 
-        Names do that tell the rank of each, or that PyTorch's handler gave to processes writing into one folder; so do
-        traces that all tell the same number of ranks, more than one.
+        Names do that show the rank of each, or that PyTorch's handler gave to processes writing into one folder; so do
+        traces that all show the same number of ranks, more than one.
         """
         numbers = [named_rank(path) for path in self.traces]
         if None not in numbers and len(set(numbers)) == len(numbers):
@@ -60,7 +60,7 @@ class TraceFolder(NamedTuple):
 def find_traces(folder: Path) -> TraceFolder:
     """Return the files of a folder; where it has no traces itself, those of its folders (one per rank).
 
-    Where names tell that several are windows of one process, its first one counts.
+    Where names show that several are windows of one process, its first one counts.
 
     Raises:
         TraceError: there is no such folder, nothing in it may be a trace, or its folders are different runs.
@@ -87,7 +87,7 @@ def trace_files(folder: Path) -> list[Path]:
 
 
 def single_trace(folder: Path) -> Path | None:
-    """Return the one trace of a folder; None where it has those of several ranks of one program.
+    """Return the one trace of a folder; None where it holds traces of several ranks of one program.
 
     Raises:
         TraceError: as `find_traces`; or the folder has several traces that nothing says to be of one program.
@@ -104,7 +104,7 @@ def single_trace(folder: Path) -> Path | None:
 
 
 def later_windows(trace: Path) -> list[Path]:
-    """Return the files beside a trace that hold later windows of the same process, as their names tell."""
+    """Return the files beside a trace that hold later windows of the same process, as their names show."""
     for pattern in (_RUN, _HANDLER):
         own = _place(pattern, trace)
         if own:

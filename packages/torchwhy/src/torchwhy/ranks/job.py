@@ -40,11 +40,11 @@ class Job:
         folder: where the traces were.
         summaries: one per rank, in order of `numbers`.
         numbers: the ranks.
-        numbered: whether traces or names of files tell the ranks; else files were counted in order of their names.
+        numbered: whether traces or names of files show the ranks; else files were counted in order of their names.
         others: further traces of ranks that are there already; they take no part in anything.
         unreadable: files that could not be read, by name: why.
         ignored: names of files that are something else.
-        wanted: the ranks that were asked for; None for all.
+        wanted: the ranks that were requested; None for all.
         failed: rules that broke off, by code: the error in a line. Those on jobs are there after they were asked.
     """
 
@@ -76,7 +76,7 @@ class Job:
 
     @property
     def world_size(self) -> int | None:
-        """How many ranks the program had, as the traces tell; the largest where they disagree."""
+        """How many ranks the program had, as the traces show; the largest where they disagree."""
         sizes = (s.world_size for s in self.summaries if s.world_size is not None)
         return max((size for size in sizes if 0 < size <= MOST_RANKS), default=None)
 

@@ -34,7 +34,7 @@ class Exchanges:
             them).
         name, library, group: indices into these.
         step: number of the step that launched each, or its position among the steps; -1 outside of them.
-        seq: number within the group, -1 where the trace doesn't tell.
+        seq: number within the group, -1 where the trace doesn't show it.
         start: nanoseconds on the rank's own clock.
         duration: nanoseconds, waiting included. exposed: the part in which the device computed nothing.
         bytes: as nccl-tests count; -1 unknown. size: ranks in the group; 0 unknown.

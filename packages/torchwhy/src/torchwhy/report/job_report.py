@@ -43,7 +43,7 @@ _COMPARED: Final = ("step", "compute", "exposed", "waited", "idle", "waited_for"
 """Times of ranks whose spread is described, in the order of the table."""
 
 _LARGE: Final = 0.2
-"""From this share of the window on, exchanging and nothing else is what limits a job."""
+"""From this share of the window on, exchanges alone limit a job."""
 
 
 class JobFiles(msgspec.Struct, frozen=True):

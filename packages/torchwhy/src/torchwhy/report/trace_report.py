@@ -99,7 +99,7 @@ class FindingEvidence(msgspec.Struct, frozen=True):
 class ReportedFinding(msgspec.Struct, frozen=True):
     """`torchwhy.finding.Finding`; `cause_is` is "linked" by ids in the trace, or "inferred".
 
-    `id` is what `torchwhy finding` and its like ask for.
+    `id` is the argument of `torchwhy finding` and similar commands.
 
     `stretches` are the longest 1,000 of `stretches_count`, in order of time.
     """
@@ -147,7 +147,7 @@ class TraceReport(msgspec.Struct, frozen=True):
             finding explains; labels: the program's own; memory: the peak of each device; communication: that of the
             window.
         ran: the rules that looked.
-        modules, critical_path, call_tree: None unless they were asked for.
+        modules, critical_path, call_tree: None unless they were requested.
         compiler: what the compiler's log says; None without one.
         phases: the rounds of an inference server; () for other programs.
         counters, activity, energy: what the counters of the devices say; () where they were not recorded.

@@ -1,3 +1,3 @@
-"""Rules: what a trace can tell, one function each; families in the packages below, one concept per file."""
+"""Rules: what a trace can show, one function each; families in the packages below, one concept per file."""
 
 from __future__ import annotations

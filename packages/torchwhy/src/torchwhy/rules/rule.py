@@ -193,7 +193,7 @@ def rule(
     """Decorator that makes a function a rule; see `Rule` for the arguments.
 
     The function takes a `Trace` (a `Job` with on="job"), thresholds as keyword-only numbers with defaults, and yields
-    findings. Its docstring is what `torchwhy rule CODE` prints: a line with the symptom, then the paragraphs "Sees:",
+    findings. `torchwhy rule CODE` prints its docstring: a line with the symptom, then the paragraphs "Sees:",
     "Costs:" and "Fix:".
     """
     unknown = {*needs, *mutes} - set(ASPECTS)

@@ -50,7 +50,7 @@ class TorchwhyPlugin(base_plugin.TBPlugin):  # type: ignore[misc, unused-ignore]
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="torchwhy", disable_reload=True)
 
     def data_plugin_names(self) -> tuple[str, ...]:
-        """Return whose summaries are read: nobody's."""
+        """Return no path: no summaries are read."""
         return ()
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:

@@ -127,7 +127,7 @@ def _known(ratios: Sequence[Ratio], precision: float) -> bool:
 
 
 def _winner(measurements: Sequence[Measurement], level: float, margin: float) -> str | None:
-    """Return the one that is faster than every other; a tie, or noise, has none."""
+    """Return the one that is faster than every other; None for a tie or noise."""
     fastest = min(measurements, key=lambda m: m.median_s)
     others = [m for m in measurements if m is not fastest]
     won = all(paired_ratio(fastest, other, level, margin).verdict == "faster" for other in others)

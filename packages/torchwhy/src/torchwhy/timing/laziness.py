@@ -55,18 +55,18 @@ def promised(result: object) -> Promise | None:
     """Return what kind of unevaluated work an object is, or None if it is evaluated, or that is unknown.
 
     >>> print(promised(x for x in [1]), promised(3), promised(abs), sep="; ")
-    a generator that nobody consumed; None; a function that nobody called
+    an unconsumed generator; None; a function that was not called
     """
     if inspect.isgenerator(result) and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
-        return Promise("a generator that nobody consumed")
+        return Promise("an unconsumed generator")
     if isinstance(result, _ITERATORS):
-        return Promise(f"a {type(result).__name__} that nobody consumed")
+        return Promise(f"a {type(result).__name__} that was not consumed")
     if isinstance(result, (Future, torch.futures.Future)) and not result.done():
         return Promise("a future that was not waited for")
     if isinstance(result, torch.Tensor) and result.device.type in {"meta", "lazy", "xla"}:
         return Promise(f"a tensor on the device {result.device.type!r}, where operators compute nothing yet", True)
     if isinstance(result, (*_FUNCTIONS, torch.nn.Module)):
-        return Promise(f"{'a module' if isinstance(result, torch.nn.Module) else 'a function'} that nobody called")
+        return Promise(f"{'a module' if isinstance(result, torch.nn.Module) else 'a function'} that was not called")
     return Promise(f"a {type(result).__name__} that holds tensors or modules") if _holds_work(result) else None
 
 
@@ -114,7 +114,7 @@ def count_events(fn: Callable[[], Any]) -> int | None:
 
 
 def _is_closing(name: str) -> bool:
-    """Whether an event is what the profiler does when it stops: its wait for the device, its buffers."""
+    """Whether an event belongs to the profiler's stop: its wait for the device, its buffers."""
     return DEVICE_SYNCHRONIZE.names(name) or BUFFERS.names(name)
 
 

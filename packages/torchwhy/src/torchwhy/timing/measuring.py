@@ -78,7 +78,7 @@ def measure(
 
 
 def precise(interval: Interval, centre: float, precision: float) -> bool:
-    """Whether an interval is narrow enough and has the confidence asked for.
+    """Whether an interval is narrow enough and has the confidence requested.
 
     >>> precise(Interval(0.99, 1.01, 0.96), 1.0, 0.01), precise(Interval(1.0, 1.0, 0.5), 1.0, 0.01)
     (True, False)

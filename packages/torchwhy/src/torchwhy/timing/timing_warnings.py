@@ -49,7 +49,7 @@ def cautions(
     if len(times_s) < FEWEST:
         runs = counted(len(times_s), "run")
         took = f"{runs} took {seconds(calls_per_run * sum(times_s))}, and max_time_s is {max_time_s:g}"
-        message = f"{took}: too few to tell chance from change"
+        message = f"{took}: too few to separate chance from change"
         yield TimingWarning("few-runs", message, "raise max_time_s, or time a smaller piece of work")
     yield from _spread(times_s, busy, on_accelerator)
     yield from _drift(times_s, on_accelerator)
@@ -65,7 +65,7 @@ def _spread(times_s: Sequence[float], busy: bool, on_accelerator: bool) -> Itera
     if busy:
         advice = "other processes are the likely cause; repeat it on an idle machine"
     elif on_accelerator:
-        advice = "lock the device's clocks, and check that nobody else uses it"
+        advice = "lock the device's clocks, and check that no other program uses it"
     else:
         advice = "check that fn does the same work in every call, and try fewer threads (torch.set_num_threads)"
     spread = f"{seconds(width_s)}, {percent(width_s / median_s)} of the median"

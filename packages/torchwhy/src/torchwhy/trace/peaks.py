@@ -19,7 +19,7 @@ class Peaks:
         pcie: generation of its bus to the host (16 lanes); 0 where it isn't known.
         teraflops: by type of the inputs, 10^12 operations per second; matrix units where the type has them.
         measured: whether the figures were measured on such a device.
-        assumed: the device whose figures these are, where only its kernels' names tell the chip; "" where it is known.
+        assumed: the device whose figures these are, where only its kernels' names show the chip; "" where it is known.
     """
 
     bandwidth: float
@@ -134,7 +134,7 @@ _CHIPS: Final = (
 
 
 def assumed_peaks(names: Iterable[str]) -> Peaks | None:
-    """Return the figures of the device that usually has the chip that names of kernels tell; None where none does.
+    """Return the figures of the device that usually has the chip that names of kernels show; None where none does.
 
     >>> assumed_peaks(["Cijk_Ailk_Bljk_SB_MT64x64x16_SN_gfx942"]).source
     "an assumed MI300X's"

@@ -88,7 +88,7 @@ def _differences(a: Results, b: Results) -> Iterator[tuple[str, float]]:
     """Yield what both runs have, with how much it differs."""
     if a.losses or b.losses:
         yield "losses", _relative(a.losses, b.losses)
-    for place in a.outputs.keys() & b.outputs.keys():  # a step in which a module is compiled has none
+    for place in a.outputs.keys() & b.outputs.keys():  # a step in which a module is compiled has no outputs
         alike = len(a.outputs[place]) == len(b.outputs[place])
         each = (_relative(x, y) for x, y in zip(a.outputs[place], b.outputs[place], strict=False))
         yield "outputs", max(each, default=0.0) if alike else math.inf

@@ -117,7 +117,7 @@ class _TraceHandler(BaseHTTPRequestHandler):
         """Keep the terminal clean."""
 
     def _name(self) -> str | None:
-        """What is asked for below the secret word; None for everything else, and where another host name led here."""
+        """What is requested below the secret word; None for everything else, and where another host name led here."""
         root = self.server.root
         asked_here = self.headers.get("Host") == self.server.origin.removeprefix("http://")
         return self.path.removeprefix(root) if asked_here and self.path.startswith(root) else None

@@ -178,7 +178,7 @@ function mergeInto(sum, path) {
   for (const child of path.children.values()) mergeInto(childOf(sum, child.name), child);
 }
 
-/** Of callers the own time is what no further caller is known of. @param {Call} path */
+/** The own time of callers is the part without a known further caller. @param {Call} path */
 function finishOwn(path) {
   let above = 0;
   for (const child of path.children.values()) {

@@ -171,7 +171,7 @@ export class Minimap {
 }
 
 /**
- * The rows that tell how busy a program is: those of devices, else the outermost of all threads.
+ * The rows that show how busy a program is: those of devices, else the outermost of all threads.
  * @param {import("./timeline.js").Timeline} timeline
  */
 function busiestRows(timeline) {

@@ -142,7 +142,7 @@ function eventsOf(timeline, number, range, chosen) {
  * @param {Timeline} timeline
  * @param {(string | null)[]} names
  * @param {Uint32Array} calls of modules
- * @param {Uint32Array} points calls of which the module is asked for, by start
+ * @param {Uint32Array} points calls of which the module is requested, by start
  * @param {[number, number]} range
  * @param {(point: number, module: ModuleTime) => void} found called with the innermost module around each of `points`
  */

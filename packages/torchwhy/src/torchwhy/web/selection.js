@@ -26,7 +26,7 @@ const PART_SETTLED = 300;
 export function followSelection(stage, search) {
   /** @type {unknown} */
   let shown = null;
-  /** The view, where that is what is shown. @type {unknown} */
+  /** The view, if it is shown. @type {unknown} */
   let viewed;
   let timer = 0;
   const later = (/** @type {(stage: import("./stage.js").Stage) => HTMLElement[]} */ what, /** @type {number} */ settled) => {
@@ -77,7 +77,7 @@ export function glance(timeline, event) {
 }
 
 /**
- * One sentence, for those who hear it.
+ * One sentence, for screen readers.
  * @param {import("./timeline.js").Timeline} timeline
  * @param {number} event
  */

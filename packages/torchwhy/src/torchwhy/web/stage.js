@@ -90,7 +90,7 @@ export class Stage {
     const drawing = element("div", { class: "drawing" }, map, this.view, this.legend);
     /** What is shown of the page, in a line. */
     this.bar = element("div", { class: "shown" });
-    /** Who calls whom in a stretch of time, where that was asked for. */
+    /** Who calls whom in a stretch of time, where that was requested. */
     this.flame = element("div", { class: "made" });
     this.marks = new Marks(this);
     place.classList.add("stage");
@@ -105,7 +105,7 @@ export class Stage {
     new ResizeObserver(() => this.resize()).observe(this.view);
   }
 
-  /** Say a sentence to those who hear the page. @param {string} text */
+  /** Announce a sentence to screen readers. @param {string} text */
   say(text) {
     this.speech.textContent = text;
   }
@@ -266,7 +266,7 @@ export class Stage {
     else this.changed();
   }
 
-  /** Measure a stretch of time, or none. @param {[number, number] | null} range */
+  /** Measure a stretch of time, or remove the measurement. @param {[number, number] | null} range */
   measure(range) {
     this.range = range;
     this.changed();

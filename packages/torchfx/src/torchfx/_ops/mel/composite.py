@@ -82,7 +82,7 @@ def mel_backward(
 
 
 def _conditioned(frames: Tensor, preemphasis: float, centred: bool) -> Tensor:
-    """Return frames without their means, where that is asked for, and pre-emphasised."""
+    """Return frames without their means, if requested, and pre-emphasised."""
     if centred:
         frames = frames - frames.mean(-1, keepdim=True)
     if preemphasis:

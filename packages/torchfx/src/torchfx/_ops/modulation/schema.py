@@ -8,7 +8,7 @@
 
 Settings are float64 (..., n), `GAIN`, `DELAY` or `PHASER`; leading dimensions broadcast with the signal's. The last
 setting of a delay or a phaser is the feedback. It may be omitted: derivatives then need no loop over the samples.
-Phases are float64 (...), in turns. `past` (..., kept) is what w was before. A delay is at least `LEAST` samples, at
+Phases are float64 (...), in turns. `past` (..., kept) holds the last w. A delay is at least `LEAST` samples, at
 most as many less than kept; between samples, w is interpolated by Catmull-Rom cubics (E. Catmull, R. Rom, A Class of
 Local Interpolating Splines, 1974). The filters' state is float64 (stages, ...): s' of y = a x + s', s' = x - a y.
 """

@@ -37,7 +37,7 @@ def sos_forward(
 ) -> None:
     """Run the cascade, and keep states for the backward pass where there is room for them.
 
-    What every block of a live signal goes through is asked for first; each function called takes as long as its filter.
+    Paths of live blocks are tested first; each function called takes as long as its filter.
     """
     time = y.shape[-1]
     if y.numel() == 0:

@@ -57,7 +57,7 @@ def both_ways(x: Tensor, edge: int, extension: str, run: Callable[[Tensor, Tenso
 def settled_state(b: Tensor, a: Tensor) -> Tensor:
     """Return the state (..., n - 1) in which a filter has settled on a constant input of 1, for a0 = 1.
 
-    State k is what the past still adds to output k from now on: it holds b[j] - a[j] y for all j > k, y being the
+    State k is the past's contribution to output k from now on: it holds b[j] - a[j] y for all j > k, y being the
     output.
     """
     coming = b - a * (b.sum(-1, keepdim=True) / a.sum(-1, keepdim=True))

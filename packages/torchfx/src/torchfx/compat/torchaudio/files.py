@@ -33,7 +33,7 @@ INTEGER_TYPES = {torch.uint8: 8, torch.int16: 16, torch.int32: 32}
 
 
 class AudioMetaData(NamedTuple):
-    """What a file says of itself.
+    """Rate, length, channels and encoding of a file.
 
     Attributes:
         sample_rate: Hz.

@@ -127,7 +127,7 @@ class StepFinder:
         return before
 
     def _after_optimizer(self) -> bool:
-        """Begin the step after an optimizer's; return whether that is what this event does, or a later one."""
+        """Begin the step after an optimizer's; return whether this event begins it, or a later one."""
         if not self._pending:
             return False
         assert self._optimizer is not None

@@ -1,6 +1,6 @@
 """Watches what PyTorch does to find steps, and goes away without a trace.
 
-Nothing here is seen by `torch.compile`, so what is compiled under the profiler is what is compiled without it.
+Nothing here is seen by `torch.compile`, so the profiler does not change the compiled code.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def has_optimizer() -> bool:
 
 
 def _watch_data(loads: Callable[[int], None]) -> tuple[list[int], Callable[[], None]]:
-    """Announce that batches are asked for, with a number that identifies the data set.
+    """Announce that batches are requested, with a number that identifies the data set.
 
     Return a list that is not empty while a batch is being made in this thread, and what undoes it.
     """

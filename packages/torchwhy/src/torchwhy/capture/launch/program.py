@@ -61,7 +61,7 @@ class Program:
 
     @property
     def _has_main(self) -> bool:
-        """Whether `__main__.py` inside it is what runs."""
+        """Whether `__main__.py` inside it runs."""
         path = Path(self.target)
         return self.target not in {"-", "-c"} and (path.is_dir() or zipfile.is_zipfile(path))
 
@@ -119,7 +119,7 @@ def _run_source(source: Any, shown: str, file: str | None, rewrite: Rewrite | No
     Args:
         source: bytes, in an encoding they may declare.
         shown: how tracebacks name it.
-        file: its `__file__`; None where it has none.
+        file: its `__file__`; None without one.
         rewrite: see `Program.run`.
     """
     module = ModuleType("__main__")

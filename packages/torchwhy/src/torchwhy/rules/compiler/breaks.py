@@ -48,12 +48,12 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     """A compiled function falls into several graphs.
 
     Sees: `Torch-Compiled Region: K/M` inside another region: what was broken off is entered like a function of its
-    own. Where Python frames were recorded, the names of the continuations tell file and line. Compiled functions
+    own. Where Python frames were recorded, the names of the continuations contain file and line. Compiled functions
     called one after the other are no breaks. In traces without regions (PyTorch before 2.1), several `CompiledFunction`
     in one call of the program: below one label or module, or in one step.
 
     Costs: no fusion across the break, and results that must go through memory; besides, a lookup, guards and a prologue
-    for every piece. The time given is that of the additional entries only: what fusion would save isn't in a trace.
+    for every piece. Only the additional entries are counted: a trace does not show what fusion would save.
 
     Fix: with the compiler's log (`torchwhy profile --compile-log`) each break has its line and PyTorch's reason, also
     where the whole function runs uncompiled for it. Without, TORCH_LOGS=graph_breaks names the reason, and

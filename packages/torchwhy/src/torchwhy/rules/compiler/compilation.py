@@ -123,7 +123,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
         stretches=lost,
         window=trace.window,
         evidence=compilations_as_evidence(trace, again, lost, recompiles.frees) or _evidence(trace, again, lost),
-        cause=(changed or "A guard of the compiled code failed: its inputs or what it depends on differ.")
+        cause=(changed or "A guard of the compiled code failed: its inputs or other values that it depends on differ.")
         + (f" It happened in {', '.join(where[:4])}{' and others' if len(where) > 4 else ''}." if where else ""),
         fix=("" if guard else "TORCH_LOGS=recompiles prints which guard failed. ")
         + dynamic

@@ -130,7 +130,7 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
 
 
 def _cached(hits: int) -> str:
-    """Say that nothing is compiled any more, where that is so."""
+    """Say that compilation has ended, where that is so."""
     return f" All {hits:,} lookups find compiled code, so nothing of this is compilation." if hits else ""
 
 

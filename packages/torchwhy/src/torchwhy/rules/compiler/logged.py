@@ -147,7 +147,7 @@ def compilations_as_evidence(
 ) -> tuple[Evidence, ...]:
     """Return compilations with line, reason and time at stake as the log explains them, the longest first.
 
-    () where no log was recorded, or it has none of them.
+    () without a log, or if the log has no such event.
     """
     log = trace.compile_log
     spent: dict[str, list[Compilation]] = {}

@@ -40,7 +40,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     fixed shapes and keeps their memory; what it can't take it skips. The compiler's log (`torchwhy profile
     --compile-log`) or TORCH_LOGS=cudagraphs says why.
 
-    Known problems: inputs whose shapes change, or that live on the CPU, can't be replayed; the trace doesn't tell.
+    Known problems: inputs whose shapes change, or that live on the CPU, can't be replayed; the trace doesn't show it.
     """
     compiled = trace.derived(compiled_of)
     links, events = trace.links, trace.events
@@ -111,7 +111,7 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, late),
-        cause="What a graph was recorded for no longer holds: a shape, an address, or the place of its memory changed."
+        cause="A shape, an address, or the place of the graph's memory is no longer the recorded one."
         + without_cuda_graph(trace),
         fix="Pad to fixed shapes, mark inputs that stay in place (torch._dynamo.mark_static_address), keep CPU scalars "
         "out; TORCH_LOGS=cudagraphs,recompiles gives the reason.",

@@ -36,12 +36,12 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     `align4`), or 16-bit ones whose inner or last dimension isn't a multiple of 8, from 5% of the kernels' time on.
 
     Costs: elements are loaded one or two at a time instead of 16 bytes at once, often by an older and slower kernel. At
-    stake is what these products take beyond 70% of the roofline, where shapes and peaks tell it, else half of their
+    stake is the time of these products beyond 70% of the roofline, where shapes and peaks are known, else half of their
     time.
 
     Fix: pad the dimension to a multiple of 8, better 64: a vocabulary of 30522 to 30528.
 
-    Known problems: names tell alignment for CUTLASS only; slices with an unaligned start have good sizes and aren't
+    Known problems: names show alignment for CUTLASS only; slices with an unaligned start have good sizes and aren't
     seen by size.
     """
     kernels = trace.derived(kernels_of)

@@ -71,7 +71,7 @@ def all_experts(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterato
 
 
 def _choice(trace: Trace, program: ForwardPass, i: int) -> tuple[int, int]:
-    """How many columns are chosen, and of how many; zeros where the trace doesn't tell, or rows are chosen."""
+    """How many columns are chosen, and of how many; zeros where the trace doesn't show it, or rows are chosen."""
     scores, given = program.shapes[i][:1], values(trace, int(program.rows[i]))
     if not scores or len(given) < 3 or not given[1].isdigit() or given[2] not in ("-1", str(len(scores[0]) - 1)):
         return 0, 0

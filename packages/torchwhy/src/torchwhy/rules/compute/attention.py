@@ -77,10 +77,10 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, from 5%
     of the kernels' time on (of the window on a machine without GPU); with their backward pass, where sequence numbers
-    or arrows tell it. What `F.scaled_dot_product_attention` does itself belongs to sdpa-math-backend.
+    or arrows show it. What `F.scaled_dot_product_attention` does itself belongs to sdpa-math-backend.
 
     Costs: the weights, heads times length squared, are written and read several times; memory grows with the square of
-    the length. At stake is what exceeds both products at the device's peak, where shapes and peaks tell it; else all
+    the length. At stake is the time beyond both products at the device's peak, if shapes and peaks are known; else all
     but half of the products' time.
 
     Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a mask where that is meant.
@@ -141,8 +141,8 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Sees: `aten::_scaled_dot_product_attention_math`, from 5% of the kernels' time on (of the window without a GPU).
 
-    Costs: about ten kernels instead of one, and the matrix of weights in memory. At stake is what exceeds both
-    products at the device's peak, where shapes and peaks tell it; else all but half of the products' time. Dropout of
+    Costs: about ten kernels instead of one, and the matrix of weights in memory. At stake is the time beyond both
+    products at the device's peak, where shapes and peaks show it; else all but half of the products' time. Dropout of
     the weights on the CPU isn't counted: it costs as much wherever it is done. A model that drops weights out has
     chosen to, so there severity is low.
 
@@ -175,7 +175,7 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         stretches=when,
         window=trace.window,
         evidence=(*evidence(trace, rows, limit=2), *(shown(trace, work)[:3] if trace.has_gpu else ())),
-        cause=(" ".join(reasons) or "No fused kernel accepted the inputs; the trace doesn't tell why.")
+        cause=(" ".join(reasons) or "No fused kernel accepted the inputs; the trace doesn't show why.")
         + (caveat(trace) if trace.has_gpu else ""),
         fix=(
             "Give it 16-bit inputs with a head dimension that is a multiple of 8 (up to 256), is_causal instead of a "
@@ -257,7 +257,7 @@ def _saved(trace: Trace, rows: Int32) -> float:
 
 
 def _most_keys(trace: Trace, spans: Sequence[tuple[int, int, int]]) -> int:
-    """Return over how many keys a softmax goes at most; 0 where no shapes tell."""
+    """Return over how many keys a softmax goes at most; 0 without shapes."""
     taken = [shapes(trace, soft)[:1] for _, soft, _ in spans]
     return max((sizes[0][-1] for sizes in taken if sizes and sizes[0]), default=0)
 

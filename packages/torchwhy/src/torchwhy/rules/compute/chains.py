@@ -44,7 +44,7 @@ def elementwise_chain(
     a stream; on a machine without GPU, three or more elementwise operators in a row on tensors of 16384 elements or
     more (needs `record_shapes=True`). Each must take tensors of as many elements as the one before, where shapes are
     recorded. Where calls repeat in the same order they may be independent of each other: each round is a run then.
-    Counted is what remains when the longest of each run is kept, from 10% of the kernels' time (on the CPU, of the
+    All but the longest of each run are counted, from 10% of the kernels' time (on the CPU, of the
     window) on. Optimizers and the accumulation of gradients are left out.
 
     Costs: such a kernel takes as long as its tensors take to be read and written; fused, intermediate tensors never

@@ -55,7 +55,7 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
 
     Known problems: some programs need double precision. Without a device, one that computes in nothing else and has no
     layers or filters, such as a solver, gets this as information only. Without recorded shapes the CPU's operators are
-    not judged; of kernels only those whose names tell the type.
+    not judged; of kernels only those whose names show the type.
     """
     if trace.has_gpu:
         yield from _fp64_on_device(trace, share)
@@ -143,7 +143,7 @@ def in_double(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
     events = trace.events
     types, sizes = events.text_ids("Input type", rows).astype(np.int64), events.text_ids("Input Dims", rows)
     library = events.are(LIBRARY_OPERATOR, rows)
-    # Few combinations are distinct: each is looked at once.
+    # Few combinations are distinct: each is examined once.
     _, one, which = np.unique((types << 32) + (sizes << 1) + library, return_index=True, return_inverse=True)
     double = [_is_double(trace, int(rows[i]), by_first=bool(library[i])) for i in one.tolist()]
     found: npt.NDArray[np.bool_] = np.array(double, np.bool_)[which]

@@ -74,8 +74,8 @@ def input_gradient(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
             stretches=when,
             window=window,
             evidence=evidence(trace, rows),
-            cause="The input requires a gradient, so that the first layer's backward pass computes it beside that of "
-            "the weights.",
+            cause="The input requires a gradient, so that the first layer's backward pass computes it along with the "
+            "weights' gradients.",
             fix="Make the input without a gradient: take requires_grad=True or requires_grad_() away where the batch "
             "is made.",
             linked=False,

@@ -22,7 +22,7 @@ __all__ = ["about_kernels", "caveat", "matters", "shown", "with_calls"]
 
 
 def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:
-    """Whether device time is enough of the window to matter: that of a device that waits nearly always is not."""
+    """Whether device time is enough of the window to matter: that of an almost idle device is not."""
     return time_us > 0 and time_us >= share * trace.window.us
 
 
@@ -104,7 +104,7 @@ def shown(trace: Trace, rows: npt.ArrayLike, *, limit: int = 5, note: str = "") 
 def _queued(trace: Trace) -> bool:
     """Whether the device sets the pace where it works: for half of its time or more the next work waits already.
 
-    How busy it is over the whole window doesn't tell: a step may prepare its data on the host first and then keep the
+    The busy share of the whole window is not enough: a step may prepare its data on the host first and then keep the
     device busy without a gap.
     """
     events, links = trace.events, trace.links

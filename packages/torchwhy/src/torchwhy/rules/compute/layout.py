@@ -68,7 +68,7 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     """Convolutions add a bias that the batch normalization behind them takes away.
 
     Sees: `aten::conv2d` (or 1d, 3d) with a bias, directly followed on its thread by `aten::batch_norm`, as shapes of
-    inputs tell (`record_shapes=True`).
+    inputs show (`record_shapes=True`).
 
     Costs: one kernel that reads and writes the output, and in training the gradient of the bias.
 

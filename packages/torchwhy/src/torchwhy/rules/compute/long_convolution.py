@@ -72,7 +72,7 @@ def long_convolution(trace: Trace, *, taps: int = 128, gain: float = 2.0, share:
 
 
 def _gain(program: ForwardPass, i: int, taps: int) -> float:
-    """How many times faster an FFT is; 0 where the shapes don't tell."""
+    """How many times faster an FFT is; 0 where the shapes don't show it."""
     if len(program.shapes[i]) < 2:
         return 0.0
     signal, kernel = program.shapes[i][:2]

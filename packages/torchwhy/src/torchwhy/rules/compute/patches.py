@@ -78,7 +78,7 @@ def unfolded_convolution(trace: Trace, *, share: float = 0.05) -> Iterator[Findi
 
 
 def _product(trace: Trace, program: ForwardPass, i: int) -> int:
-    """The product of the patches with one matrix; -1 without one, and where shapes don't tell."""
+    """The product of the patches with one matrix; -1 without one, and where shapes don't show it."""
     given, taken = values(trace, int(program.rows[i])), program.shapes[i]
     kernel = parse_list(given[1]) if len(given) > 1 else []
     if not taken or len(taken[0]) < 3 or not kernel or not all(isinstance(size, int) for size in kernel):

@@ -35,7 +35,7 @@ def penalty_in_loss(trace: Trace, *, share: float = 0.05, least: int = 2) -> Ite
     however small the batch is.
 
     Fix: `weight_decay=2 * factor` of the optimizer, which adds the same gradient (factor * w**2 has the derivative
-    2 * factor * w). `AdamW` and Adam treat it differently: Adam's `weight_decay` is that of the loss.
+    2 * factor * w). `AdamW` and Adam treat it differently: Adam's `weight_decay` is a penalty in the loss.
 
     Known problems: tensors are known by their shapes. A penalty whose value is logged is still to be computed, without
     a gradient and not in each step.

@@ -1,4 +1,4 @@
-"""What kernels reach of what the device can do, where shapes tell how much there is to do."""
+"""What kernels reach of what the device can do, by the amount of work that shapes show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from torchwhy.wording import duration_ns, percent, shortened
 __all__ = ["low_mfu", "low_roofline"]
 
 ENOUGH_WORK = 5000
-"""Nanoseconds per call at the roofline; with less to do a kernel's latency is what counts."""
+"""Nanoseconds per call at the roofline; shorter calls are dominated by the kernel's latency."""
 
 SHOWN = 3
 """Groups of calls that become findings, those with most to gain."""

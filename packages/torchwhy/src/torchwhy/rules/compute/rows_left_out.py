@@ -30,7 +30,7 @@ from torchwhy.wording import percent
 __all__ = ["augmented_before_shrinking", "rows_left_out"]
 
 BEFORE: Final = 20
-"""So many operators before the rows are read are looked at."""
+"""So many operators before the reading of the rows are examined."""
 
 AFTER: Final = 8
 """One of so many operators behind it reads the chosen rows: its shape says how many they are."""
@@ -83,7 +83,7 @@ def rows_left_out(trace: Trace, *, times: float = 4.0, share: float = 0.05) -> I
 
 
 def _rows_read(program: ForwardPass, i: int) -> int:
-    """How many rows are chosen, by what reads them; 0 where the shapes don't tell."""
+    """How many rows are chosen, by what reads them; 0 where the shapes don't show it."""
     if not program.shapes[i] or len(program.shapes[i][0]) < 2:
         return 0
     count, *rest = program.shapes[i][0]

@@ -95,7 +95,7 @@ def _work(trace: Trace, row: int) -> float:
 def slow_half_precision(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Products in half precision are slow on a processor without instructions for them.
 
-    Sees: on a program without GPU, matrix products and convolutions with float16 or bfloat16 inputs that come to less
+    Sees: on a program without GPU, matrix products and convolutions with float16 or bfloat16 inputs that reach less
     than 8 billion operations a second, by their shapes. They take 5% of the window or more. Calls under a million
     operations, or with less than 8 for each byte, are left out.
 
@@ -115,7 +115,8 @@ def slow_half_precision(trace: Trace, *, share: float = 0.05) -> Iterator[Findin
         return
     name = shortened(trace.name(int(found.rows[found.spent.argmax()])))
     yield Finding(
-        title=f"{name} and its like compute {found.dtype} at {found.rate:.1f} GFLOP/s: {percent(part)} of the time",
+        title=f"{name} and similar operators compute {found.dtype} at {found.rate:.1f} GFLOP/s: "
+        f"{percent(part)} of the time",
         confidence="medium",
         stretches=taken,
         time_us=part * window.us * (1 - found.rate / ORDINARY),

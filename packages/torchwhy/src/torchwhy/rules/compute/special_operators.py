@@ -259,6 +259,6 @@ def general_eigenvalues(trace: Trace, *, share: float = 0.05) -> Iterator[Findin
         dict.fromkeys(rows, OF_EIGENVALUES),
         share,
         "Eigenvalues are computed for general matrices and made real",
-        cause="The real part is taken of what torch.linalg.eig returns; of a symmetric matrix it is all there is.",
+        cause="Only the real part of torch.linalg.eig's result is used; for a symmetric matrix the rest is zero.",
         fix="torch.linalg.eigh where the matrix is symmetric, as a covariance, a Gram matrix or a Laplacian is.",
     )

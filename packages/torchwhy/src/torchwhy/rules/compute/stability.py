@@ -38,9 +38,9 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     """The same kernels take different times in different steps.
 
     Sees: three or more steps that launch the same kernels in the same order, and kernels whose 90th percentile over the
-    steps is 1.3 times their median, if the time above the medians comes to 5% of these kernels' time and more.
+    steps is 1.3 times their median, if the time above the medians is at least 5% of these kernels' time.
 
-    Costs: a mean that describes no step. The work is the same, so the device is what differs: its clock, power or
+    Costs: a mean that describes no step. The work is the same, so the device differs: its clock, power or
     temperature limits, or another program's work on it.
 
     Fix: compare medians; let the device warm up; look at `nvidia-smi -q -d CLOCK,PERFORMANCE` for throttling, lock the

@@ -40,7 +40,7 @@ def starved_threads(
     `record_shapes=True`.
 
     Costs: such an operator is split over threads and ends when the last of them does; where there are more threads than
-    free cores, that one first waits for its turn, milliseconds each time. At stake is what exceeds 3 GB/s.
+    free cores, that one first waits for its turn, milliseconds each time. At stake is the time beyond a rate of 3 GB/s.
 
     Fix: no more threads than cores: `torch.set_num_threads` (or OMP_NUM_THREADS) for each process, counting the
     DataLoader's workers, other ranks and the limit of a container, which PyTorch doesn't always see.

@@ -27,7 +27,7 @@ __all__ = ["dense_table_gradient"]
 def dense_table_gradient(trace: Trace, *, share: float = 0.05, rows_per_index: float = 10) -> Iterator[Finding]:
     """A large table is updated as a whole for a few of its rows.
 
-    Sees: `aten::embedding` with a table that has ten times as many rows as it is asked for, and its gradient from
+    Sees: `aten::embedding` with a table that has ten times as many rows as are looked up, and its gradient from
     `aten::embedding_dense_backward`. That, and the operators of optimizers that read tensors of the table's shape, take
     5% of the window or more.
 

@@ -47,7 +47,7 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.08) -> I
     is read; a slice along the dimension of a softmax or a norm in between needs all of it. Its time, with that of its
     backward pass, is 8% of the window or more.
 
-    Costs: the part that nobody reads is computed, written, and in training differentiated.
+    Costs: the unread part is computed, written, and in training differentiated.
 
     Fix: take the part of the input first: the last position before the head, the rows of interest before the product.
     The diagonal of a product is a sum of elementwise products. In place of a sort `topk`, or `kthvalue`, `min`, `max`.

@@ -22,7 +22,7 @@ from torchwhy.wording import percent
 __all__ = ["gathered_before_product", "product_order", "skipped_outputs", "upsampled_before_pointwise"]
 
 AHEAD: Final = 12
-"""So many operators behind a convolution tell whether another part of its result is read."""
+"""So many operators behind a convolution show whether another part of its result is read."""
 
 
 @rule(
@@ -66,7 +66,7 @@ def upsampled_before_pointwise(trace: Trace, *, share: float = 0.05, times: floa
         confidence="high",
         cause="The convolution mixes channels and the upsampling mixes places: either order gives the same, and this "
         "one interpolates more channels and convolves more points.",
-        fix="Apply the 1 x 1 convolution first, and F.interpolate to what it made.",
+        fix="Apply the 1 x 1 convolution first, and F.interpolate to its result.",
     )
 
 

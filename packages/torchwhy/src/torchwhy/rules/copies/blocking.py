@@ -67,7 +67,7 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         stretches=union,
         window=trace.window,
         evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
-        cause="The copy was asked for without non_blocking=True, so the call returns when the data has arrived.",
+        cause="The copy was requested without non_blocking=True, so the call returns when the data has arrived.",
         fix="Copy with non_blocking=True; where the host reads the data afterwards, synchronise once before that."
         if pinned
         else "Copy with non_blocking=True, which takes effect from and to pinned memory only; where the host reads the "

@@ -101,7 +101,7 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
         cause="addmm computes A·B + C into a buffer that holds C already: one call of the dispatcher, a copy and a "
         "product. F.linear with a bias is such an addmm.",
         fix="Expected. Where it matters, Linear(bias=False) before a normalisation, whose own bias does the same, or "
-        "torch.compile, which may add the bias with what follows.",
+        "torch.compile, which may add the bias with the next operators.",
         linked=True,
     )
 

@@ -39,7 +39,7 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
     waits for the device.
 
     Fix: a smaller batch with gradient accumulation, activation checkpointing, 16-bit types, `no_grad` where nothing is
-    learnt, `del` of what isn't needed any more.
+    learnt, `del` of tensors that are no longer needed.
 
     Known problems: needs `profile_memory=True`; memory of other processes on the device, and of libraries beside
     PyTorch's allocator, isn't in a trace.
@@ -130,9 +130,9 @@ def memory_creep(
             cause=(_GRAPHS if inference else _KEPT) + (_OF_PROFILER if "record_shapes" in trace.info.flags else ""),
             fix=(_NO_GRAPHS if inference else _DROP)
             + (
-                "tracemalloc and gc.get_objects() show who holds what stays."
+                "tracemalloc and gc.get_objects() show which objects hold the remaining memory."
                 if memory.kind == CPU
-                else "torch.cuda.memory._record_memory_history shows who allocated what stays."
+                else "torch.cuda.memory._record_memory_history shows where the remaining memory was allocated."
             ),
         )
 
@@ -221,7 +221,7 @@ def fragmentation(trace: Trace, *, share: float = 0.3, of_device: float = 0.5) -
             confidence="medium",
             window=trace.window,
             evidence=_peak(trace, memory),
-            cause="Free memory lies in pieces between tensors, too small for what is asked for; or more was needed "
+            cause="Free memory lies in pieces between tensors, too small for the requested size; or more was needed "
             "before the trace began.",
             fix="Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and let shapes repeat: pad to a few sizes.",
         )
@@ -256,7 +256,7 @@ def _smaller(trace: Trace, memory: Memory) -> str:
         return "A smaller batch with gradient accumulation, activation checkpointing, 16-bit types (autocast)."
     return (
         "A smaller batch, torch.inference_mode(), 16-bit or quantised weights (torchao), a pruned model, del of what "
-        "isn't needed any more."
+        "is no longer needed."
     )
 
 

@@ -48,7 +48,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     transfer-share, as most needn't be made.
 
     Costs: the driver copies through its own pinned buffer, at a fraction of the bus's speed, and the call returns
-    only when the data has left, however it was asked for (`non_blocking` has no effect). At stake is what the window
+    only when the data has left, in both modes (`non_blocking` has no effect). At stake is the time by which the window
     would be shorter if the copies had the speed of the bus and the host didn't wait for them.
 
     Fix: `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`; elsewhere tensors pinned once.
@@ -112,7 +112,7 @@ def low_bandwidth(
     """Large copies between host and device are slower than the bus.
 
     Sees: copies of a megabyte or more whose bytes over time stay below 8 GB/s (PCIe 3) or 18 GB/s (PCIe 4 and later).
-    Copies known to be pageable belong to pageable-copy; where the file doesn't tell the memory, the cause says so.
+    Copies known to be pageable belong to pageable-copy; where the file doesn't show the memory, the cause says so.
 
     Costs: the time beyond what the bus needs, where nothing else ran meanwhile.
 
@@ -140,7 +140,7 @@ def low_bandwidth(
     unknown = (
         ""
         if pinned
-        else " The file doesn't tell whether the host's memory is pinned; unpinned memory would explain it."
+        else " The file doesn't show whether the host's memory is pinned; unpinned memory would explain it."
     )
     yield Finding(
         title=f"{len(rows)} large copies reach {average:.1f} GB/s, where the bus should give {floor:.0f} or more",

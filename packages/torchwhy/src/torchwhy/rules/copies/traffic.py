@@ -113,7 +113,7 @@ def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.0
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="Within a step as many bytes come back to the device as left it just before.",
-        fix="Compute on the device what happens to the data in between: look for .cpu(), .numpy() or .tolist() "
+        fix="Do the work in between on the device: look for .cpu(), .numpy() or .tolist() "
         "followed by .to(device) or .cuda().",
     )
 

@@ -32,7 +32,7 @@ class Transfers:
         operator: the innermost operator around that call, or -1.
         bytes: how many; 0 where not recorded.
         spent: nanoseconds.
-        host: `PAGEABLE`, `PINNED`, or 0 where the trace doesn't tell.
+        host: `PAGEABLE`, `PINNED`, or 0 where the trace doesn't show it.
     """
 
     rows: Int32

@@ -57,7 +57,7 @@ _FSDP2: Final = (
     "blocks, and where memory allows it keep parameters after the forward pass (reshard_after_forward=False)."
 )
 _TENSOR_PARALLEL: Final = (
-    "Without a backward pass, all-reduces are those of tensor parallelism: the next operator needs each result. Use "
+    "Without a backward pass, all-reduces belong to tensor parallelism: the next operator needs each result. Use "
     "fewer ranks per model, a fused all-reduce and normalization, or a CUDA graph; or compute one half of the batch "
     "while the other is exchanged."
 )

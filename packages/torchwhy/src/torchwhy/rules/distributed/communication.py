@@ -99,7 +99,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05, waiting: float = 0.5) -> 
 @rule(
     "F7",
     "small-collectives",
-    source="sizes that record_param_comms and communication kernels tell; 50 per step below 1 MB",
+    source="sizes that record_param_comms and communication kernels show; 50 per step below 1 MB",
     needs={"gpu", "idle"},
     frees="all",
 )
@@ -118,7 +118,7 @@ def small_collectives(
     window or more. Or more than twenty, where the host's calls for them hold up the device by 3% of the window.
 
     Costs: below about a megabyte a collective's time is latency, 10 to 50 microseconds, whatever it carries; and each
-    costs the host as long again. At stake is what the window would be shorter with buckets of 25 MB.
+    costs the host as long again. At stake is the time by which buckets of 25 MB shorten the window.
 
     Fix: pack tensors into one before they are exchanged: larger buckets for DDP, larger blocks for FSDP, one flat
     tensor where the program reduces tensor by tensor, one message for all tables where embeddings are exchanged.

@@ -33,7 +33,7 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Sees: the time in collectives of Gloo or MPI during which no operator runs on any recorded thread, in a program
     without GPU, from 5% of the window on. Silent where host-small-collectives says more.
 
-    Costs: that time on every rank. Part of it may be waiting for a slower rank, which one trace can't tell.
+    Costs: that time on every rank. Part of it may be waiting for a slower rank, which one trace can't show.
 
     Fix: fewer exchanges (gradient accumulation under no_sync), larger batches, fewer and fatter ranks with more threads
     each; the traces of all ranks in one folder show which rank the others wait for.

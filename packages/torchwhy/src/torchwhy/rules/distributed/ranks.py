@@ -1,4 +1,4 @@
-"""What only the traces of all ranks together can tell."""
+"""What only the traces of all ranks together can show."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def exposed_transfer(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
             Evidence(row["name"], max(1, round(row["count"])), transfer, note=row["library"])
             for transfer, row in kinds[:3]
         ),
-        cause="Nothing else is ready to run during these exchanges; all ranks have come to them.",
+        cause="Nothing else is ready to run during these exchanges; all ranks have reached them.",
         fix=START_EARLIER if alone.fix == COME_TOGETHER else alone.fix,
     )
 
@@ -199,14 +199,14 @@ def exposed_transfer(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
 def mutual_waiting(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
     """Ranks wait for each other, and no single rank causes it.
 
-    Sees: the time ranks wait for the last one to come to a collective, on the rank that waits a middle time, where
+    Sees: the time ranks wait for the last one to reach a collective, on the rank that waits a middle time, where
     last-rank names no rank: several come late, one after another or together.
 
     Costs: that time on every rank, whatever is exchanged.
 
     Fix: equal work in every step: samples of like length, a fixed number of tokens per rank, loaders that keep up.
 
-    Known problems: work that differs by design, such as that of experts, makes ranks wait as well.
+    Known problems: work that differs by design, such as experts' work, makes ranks wait as well.
     """
     if len(job) < 2 or _straggler(job, **last_rank.in_force) is not None:
         return
@@ -233,7 +233,7 @@ def mutual_waiting(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
             )
             for row in rows[:3]
         ),
-        cause=f"Of all waiting, {some}." + (" Other ranks come little earlier than the last." if together else ""),
+        cause=f"Of all waiting, {some}." + (" Other ranks arrive little earlier than the last." if together else ""),
         fix="Give every rank equal work in each step: batches of samples of like length, or of equally many tokens; "
         "enough loader workers on every rank. Smaller messages don't help.",
     )

@@ -47,7 +47,7 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         return
     if events.are(DEVICE_FREE, rows).any():
         cause = (
-            "Memory goes back to the driver and is asked for again: empty_cache(), no caching, or too little memory."
+            "Memory goes back to the driver and is allocated again: empty_cache(), no caching, or too little memory."
         )
         fix = (
             "Take torch.cuda.empty_cache() out of the loop and unset PYTORCH_NO_CUDA_MEMORY_CACHING; else "

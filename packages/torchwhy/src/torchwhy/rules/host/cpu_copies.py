@@ -85,7 +85,7 @@ def cpu_copies(
         time_us=part * window.us,
         window=window,
         evidence=by_shape(trace, chosen, times),
-        cause=f"{asked} asks for them: {percent(share_asked)} of their time."
+        cause=f"{asked} requests them: {percent(share_asked)} of their time."
         if asked
         else "Tensors are converted or brought into another layout.",
         fix=_HALVES
@@ -119,7 +119,7 @@ def _waits(trace: Trace, rows: Int32, own: Int64) -> npt.NDArray[np.bool_]:
 def _halves(trace: Trace, rows: Int32, times: Int64) -> bool:
     """Whether most of the time goes to conversions between 16 and 32 bits, such as autocast makes.
 
-    Where types weren't recorded, whether what is converted needs gradients: what a data loader gives has none.
+    Where types weren't recorded, whether what is converted needs gradients: a data loader's tensors do not.
     """
     longest = np.argsort(-times, kind="stable")[:200]
     kinds = [set(dtypes(trace, int(row))[:2]) for row in rows[longest]]
@@ -134,7 +134,7 @@ def _asked_by(trace: Trace, rows: Int32, times: Int64) -> tuple[str, float]:
     spent: dict[str, int] = {}
     for i in np.argsort(-times, kind="stable")[:200].tolist():
         above = [a for a in trace.ancestors(int(rows[i])) if trace.events.kind[a] == Kind.OPERATOR]
-        # contiguous calls clone, which calls copy_: the outermost of these is what the program says.
+        # contiguous calls clone, which calls copy_: the outermost of these is the program's own call.
         asking = list(takewhile(lambda one: trace.events.are(COPY_OR_CONVERSION, [one])[0], above)) or [int(rows[i])]
         name = trace.name(asking[-1])
         spent[name] = spent.get(name, 0) + int(times[i])

@@ -127,7 +127,7 @@ def cpu_hotspot(
         time_us=whole * window.us,
         window=window,
         evidence=seen,
-        cause=("Heavy arithmetic, which is what the program is for." if heavy else _NOT_HEAVY)
+        cause=("Heavy arithmetic, the purpose of the program." if heavy else _NOT_HEAVY)
         + (f" It is called in {line}." if line and not heavy else "")
         + (
             _GROWS.format(*grown)
@@ -143,7 +143,7 @@ def cpu_hotspot(
 def _as_called(trace: Trace, rows: Int32, own: Int64) -> tuple[Int32, Int64]:
     """Return the operators that the program calls, with the time of all within; a heavy one, or a copy, is its own.
 
-    `aten::multinomial` draws, divides, takes roots and sorts: none of these is what the program says.
+    `aten::multinomial` draws, divides, takes roots and sorts: the program calls none of these itself.
     """
     events, parents = trace.events, trace.calls.parent
     single = HEAVY | COPY | WRAPPER

@@ -48,8 +48,8 @@ def first_step_cold(
 
     Sees: a first recorded step 1.3 times as long as the median of the others and 1.15 times as long as any of them;
     with a GPU, half of the difference must be the device's, idle or at work. If the others call less than half as many
-    operators, calls that set something up must take half of the difference, and their time is what counts. Where the
-    program has no steps or they don't tell: an annotation whose first operator comes ten times as late as the same one
+    operators, calls that set something up must take half of the difference; their time is counted. Where the
+    program has no (or no clear) steps: an annotation whose first operator comes ten times as late as the same one
     in its later rounds, by 100 us or more.
 
     Costs: set-up that happens once: memory, library heuristics, loading of kernels, worker processes, compilation. It

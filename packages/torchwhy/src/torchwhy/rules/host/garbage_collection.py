@@ -31,7 +31,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
 
     Costs: the loop stands still meanwhile; a full collection walks every object of the process.
 
-    Fix: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` where nobody waits; no
+    Fix: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` where no work waits; no
     `gc.collect()` per step.
 
     Known problems: without Python stacks a call of `gc.collect()` looks like a collection Python makes by

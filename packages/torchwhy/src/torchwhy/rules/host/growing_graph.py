@@ -34,7 +34,7 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
     At stake is the time of the nodes that earlier steps left, as many as the steps so far have added; it grows further
     with every step.
 
-    Fix: `detach()` what one step hands to the next (a hidden state, a running loss), `loss.item()` for what is only
+    Fix: `detach()` values that one step passes to the next (hidden state, running loss), `loss.item()` for numbers only
     logged, and no `retain_graph=True` around a loop.
 
     Known problems: a graph that is kept and never gone back through shows in the memory only: record with --memory and
@@ -63,10 +63,10 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
         stretches=busy.clip(trace.window.start, trace.window.end),
         window=trace.window,
         evidence=evidence(trace, last, note=f"in {found[-1].name}"),
-        cause="Something that one step leaves behind still hangs on its graph, and the next step's loss on that: the "
+        cause="A value kept from one step refers to that step's graph, and the next step's loss to that value: the "
         f"operators the program calls stay at {int(np.median(forward)):,} per step.",
-        fix="detach() what one step hands to the next (hidden state, running loss); loss.item() for what is only "
-        "logged; no retain_graph=True around the loop.",
+        fix="detach() values that one step passes to the next (hidden state, running loss); loss.item() for numbers "
+        "only logged; no retain_graph=True around the loop.",
         linked=True,
     )
 

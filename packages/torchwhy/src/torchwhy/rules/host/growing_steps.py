@@ -69,6 +69,6 @@ def growing_steps(trace: Trace, *, ratio: float = 1.5, steps: int = 100) -> Iter
             Evidence(f"steps up to {last:,}", len(parts[-1]), float(parts[-1].sum())),
         ),
         cause=f"Something that a step does grows with the number of steps.{where}",
-        fix="Work on what is new in each step: append to the file or list instead of writing all of it again, keep "
-        f"running sums. To see it large: torchwhy profile --wait {last // 2} records later steps.",
+        fix="Process only the new data in each step: append to the file or list instead of rewriting all of it, keep "
+        f"running sums. To see it clearly: torchwhy profile --wait {last // 2} records later steps.",
     )

@@ -1,4 +1,4 @@
-"""Numbers computed from tensors one by one, to be looked at."""
+"""Numbers computed from tensors one by one, for logging."""
 
 from __future__ import annotations
 

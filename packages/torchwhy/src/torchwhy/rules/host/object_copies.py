@@ -33,7 +33,7 @@ def deepcopy_each_step(trace: Trace, *, share: float = 0.05, steps: int = 3) -> 
     Fix: for an average of the weights `torch.optim.swa_utils.AveragedModel`, or `torch._foreach_lerp_` over the
     parameters; to keep the best weights, copy into tensors that exist (`copy_`), once per epoch.
 
-    Known problems: samples tell the time only roughly, where fewer than some tens were taken. Recorded stacks lengthen
+    Known problems: samples show the time only roughly, where fewer than some tens were taken. Recorded stacks lengthen
     the part of it that is Python.
     """
     window = trace.derived(steady_window)

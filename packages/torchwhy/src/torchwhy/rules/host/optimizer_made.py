@@ -28,7 +28,7 @@ def optimizer_each_step(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
 
     Sees: three or more steps of an optimizer, in each of which it makes as many tensors of zeros as gradients were
     accumulated, or more: the state that it otherwise makes in its first step alone; or, in a recording with stacks,
-    `__init__` of an optimizer once for each of its steps. The time at stake is that of making state and optimizer; on a
+    `__init__` of an optimizer once for each of its steps. At stake is the time of making state and optimizer; on a
     GPU only the part during which the device waits.
 
     Costs: the state is made and filled each time. Worse, it is lost: Adam without its moments is no Adam, and momentum

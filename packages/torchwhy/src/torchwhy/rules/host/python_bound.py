@@ -167,5 +167,5 @@ def _in_stretches(
             "(torchwhy profile --stacks). "
         )
         + "Python loops over single numbers become operators on whole tensors; other work goes to another process or "
-        "thread, unless it is what the program is for.",
+        "thread, unless it is the program's purpose.",
     )

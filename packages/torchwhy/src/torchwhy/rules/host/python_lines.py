@@ -74,7 +74,7 @@ _ADVICE: Final = (
 def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidence, ...]:
     """The functions of the program in which its loop's thread spent these stretches, the most time first.
 
-    A call into a library counts for the line of the program that made it. Without Python stacks samples of them tell,
+    A call into a library counts for the line of the program that made it. Without Python stacks samples of them count,
     where there are any.
     """
     if not len(when):
@@ -178,7 +178,7 @@ def _hottest(trace: Trace, calls: Int32, spent: npt.NDArray[np.number], enough: 
 
 
 def advice_on_frames(trace: Trace, when: Intervals) -> str:
-    """What to do about what Python does during some stretches: "" unless half of them passes in frames that tell."""
+    """What to do about what Python does during some stretches: "" unless half of them passes in known frames."""
     return next((text for meaning, text in _ADVICE if 2 * _in_frames(trace, meaning, when) >= when.total > 0), "")
 
 

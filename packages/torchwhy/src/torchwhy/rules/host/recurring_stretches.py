@@ -1,4 +1,4 @@
-"""Long stretches between operators that come back, where no steps tell a program's loop from its set-up."""
+"""Long stretches between operators that come back, where no steps separate a program's loop from its set-up."""
 
 from __future__ import annotations
 

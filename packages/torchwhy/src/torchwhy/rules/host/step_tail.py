@@ -34,7 +34,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     Sees: among three steps or more, a cold first one left out, some longer than 1.5 times the median, which together
     lose 2% of the window or more; and what differs in them. With a GPU only what the device is idle for counts: a host
     that waits until the device has caught up loses nothing. One slow step among few is an outlier, which is mentioned:
-    whether it comes back, 20 steps tell. So are steps that do nothing else than the others on a machine so busy that
+    whether it comes back, 20 steps show. So are steps that do nothing else than the others on a machine so busy that
     waiting for a processor may be most of what they lost, as `torchwhy profile` notes it.
 
     Costs: the time above the median. With many processes, each waits for the slowest.
@@ -43,7 +43,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     differ in shape, allocation, recompilation.
 
     Known problems: on a busy machine the operating system makes such steps; traces that `torchwhy profile` didn't write
-    don't tell.
+    don't show it.
     """
     start, window = settled(trace), trace.derived(steady_window)
     found = [step for step in main_phase(trace.steps_found) if step.start >= start]

@@ -62,7 +62,7 @@ CALLS: Final[dict[str, tuple[Meaning, str, str]]] = {
 """The same by the waiting call, where no operator is around it."""
 
 _ENOUGH: Final = 5000
-"""So many of the heaviest waits are looked at."""
+"""So many of the heaviest waits are examined."""
 
 
 @rule(

@@ -29,7 +29,7 @@ def too_many_threads(trace: Trace, *, times: float = 2.0, share: float = 0.1) ->
     until the operating system gives them one.
 
     Fix: leave the number to PyTorch, or `torch.set_num_threads(n)` and `OMP_NUM_THREADS=n` with at most the number of
-    processors; in containers that of the limit.
+    processors; in containers the limit.
 
     Known problems: how much is lost depends on how long the operators are; the stake is half of their time, and the
     finding is medium at most.

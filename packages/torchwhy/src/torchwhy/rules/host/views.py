@@ -55,6 +55,6 @@ def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
         stretches=trace.events.times_of(chosen).clip(window.start, window.end),
         window=window,
         evidence=evidence(trace, chosen, times=times),
-        cause="Shapes and layouts are changed around every operator, and the host is what limits the program.",
+        cause="Shapes and layouts are changed around every operator, and the host limits the program.",
         fix="torch.compile removes views; without it, bring tensors into the needed layout once, outside the loop.",
     )

@@ -1,1 +1,1 @@
-"""Family A, trust: whether a trace can be believed, and what it cannot tell."""
+"""Family A, trust: whether a trace can be believed, and what it cannot show."""

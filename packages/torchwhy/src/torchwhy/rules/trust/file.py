@@ -74,7 +74,7 @@ def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_00
 
     Fix: record one to three steps (`active=1`), and leave out `with_stack` and `profile_memory` unless they are needed.
 
-    Known problems: the limits are those of viewers; torchwhy itself reads larger files.
+    Known problems: viewers have these limits; torchwhy itself reads larger files.
     """
     if trace.size <= megabytes * 1e6 and len(trace) <= events:
         return

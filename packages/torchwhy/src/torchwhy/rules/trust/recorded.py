@@ -42,7 +42,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     more, operators and collectives that only a device has, memory allocated on it. Ranges of the range profiler
     (`cuda_profiler_range`) mean that hardware counters were recorded, which excludes the other.
 
-    Costs: nothing can be said about the device. Without this, such a trace reads as "the device is idle all the time",
+    Costs: the device's work is unknown. Without this, such a trace reads as "the device is idle all the time",
     or as a program of the processor.
 
     Fix: add `ProfilerActivity.CUDA` (or `XPU`) to `activities`; where the runtime's calls were recorded it was there:
@@ -66,7 +66,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
         fix = "Use the whole file, or record again and let the program end before the file is copied."
     elif len(calls):
         cause = (
-            "Calls of the device's runtime were recorded, so the device's activity was asked for. Its records were "
+            "Calls of the device's runtime were recorded, so the device's activity was requested. Its records were "
             "refused, lost, or taken out of the file."
         )
         fix = (
@@ -178,7 +178,7 @@ def operators_missing(trace: Trace) -> Iterator[Finding]:
             window=window,
             evidence=evidence(trace, trace.events.of(BACKWARD_LABEL | BACKWARD_CALL), limit=3),
             cause="Autograd runs the backward pass of a device in its own thread, and that thread isn't in the file.",
-            fix="Use the whole file, or record again; nothing can be said of what the host does in the backward pass.",
+            fix="Use the whole file, or record again; the host's work in the backward pass is unknown.",
         )
     elif not found.operators:
         yield Finding(
@@ -246,7 +246,7 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     """The device worked on what was launched before recording began, or on what nothing ties to a launch.
 
     Sees: kernels, copies and fills whose launch is not in the trace, more than 1% of the device's work. Launched before
-    the recording is what ran before the first recorded call, or has a lower id than every recorded one. Where calls and
+    the recording ran before the first recorded call, or has a lower id than every recorded one. Where calls and
     work carry no correlation ids, the operators' `External id` ties them, and the finding says so.
 
     Costs: nothing. They count as busy time, but belong to no step of this trace, and tools that leave them out report
@@ -339,7 +339,7 @@ def sampled_trace(trace: Trace) -> Iterator[Finding]:
     Sees: correlation ids that advance by 50 or more from one recorded call to the next, on average. In whole recordings
     they advance by 1 to 13, since calls that are never recorded take ids too.
 
-    Costs: counts are those of the sample, gaps hold work that wasn't recorded, and no step is whole. Shares and kinds
+    Costs: counts refer to the sample, gaps hold work that wasn't recorded, and no step is whole. Shares and kinds
     of kernels are as good as the sample.
 
     Fix: record a short window whole (`schedule(wait=1, warmup=1, active=3)`) to judge gaps, counts and steps.

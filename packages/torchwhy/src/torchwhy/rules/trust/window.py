@@ -34,7 +34,7 @@ def steps_missing(trace: Trace) -> Iterator[Finding]:
     Sees: no `ProfilerStep#` annotation. Where another annotation, the optimizer or the DataLoader repeats, its rounds
     stand in for steps.
 
-    Costs: nothing can be said per step: not what repeats, not which round was slow. Set-up, compilation and warm-up
+    Costs: no result per step is possible: not what repeats, not which round was slow. Set-up, compilation and warm-up
     count as the program's time.
 
     Fix: `schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)` and `prof.step()` at the end of each round;
@@ -68,11 +68,11 @@ def steps_missing(trace: Trace) -> Iterator[Finding]:
 
 @rule("A9", "window-too-short", source="TraceML: no statement below 2 steps, confident ones from 20", frees="nothing")
 def window_too_short(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
-    """Too few steps to tell what is typical.
+    """Too few steps to show what is typical.
 
     Sees: one or two recorded steps.
 
-    Costs: the first recorded step is often slower than the others, and one step in twenty is; two steps cannot tell.
+    Costs: the first recorded step is often slower than the others, and one step in twenty is; two steps cannot show it.
 
     Fix: record at least 3 steps after a warm-up; 20 for statements about the slowest ones.
 
@@ -83,7 +83,7 @@ def window_too_short(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
         return
     number = "one step" if len(found) == 1 else f"{len(found)} steps"
     yield Finding(
-        title=f"Only {number} recorded: too little to tell what is typical",
+        title=f"Only {number} recorded: too little to show what is typical",
         severity="info",
         confidence="high",
         window=trace.window,

@@ -38,10 +38,10 @@ def join(trace: Trace, columns: Columns, recordings: Sequence[Trace]) -> tuple[C
         trace: that replays graphs.
         columns: its events.
         recordings: of the capture of these graphs, or of the same program without graphs; launches of a capture
-            tell their kernel by the argument "kernel".
+            show their kernel by the argument "kernel".
 
     Raises:
-        TraceError: the trace replays no graph, or none of its graphs is in the recordings.
+        TraceError: the trace replays no graph, or its graphs are not in the recordings.
     """
     symbols = Symbols()
     replays = replays_of(trace, symbols)

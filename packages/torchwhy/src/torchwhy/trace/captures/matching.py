@@ -253,7 +253,7 @@ def _between(
 
 
 def _chain(recorded: Recorded, graphs: list[_Graph]) -> list[Int64] | None:
-    """The places of the graphs between the first and the last, or None where the order doesn't tell."""
+    """The places of the graphs between the first and the last, or None where the order doesn't show it."""
     options = [
         [graph.exact[start + i] for i, graph in enumerate(graphs)][1:-1]
         for start in graphs[0].exact

@@ -149,7 +149,7 @@ class Recorded:
         symbol, grid, block: of what it launches; -1 where that isn't recorded.
         whole: stretches (start, end) that are the capture of one graph each.
         free: stretches any part of which may be that of a graph: the launches of a thread that runs without graphs.
-        unnamed: captures of graphs whose launches don't tell which kernels they launch.
+        unnamed: captures of graphs whose launches don't show which kernels they launch.
     """
 
     def __init__(self, traces: Sequence[Trace], symbols: Symbols) -> None:
@@ -227,7 +227,7 @@ def _what_of(trace: Trace, row: int) -> object:
 
 
 def _where(trace: Trace, rows: Int64) -> Int64:
-    """For each launch the innermost of the frames that tell its place: its module, or its line."""
+    """For each launch the innermost of the frames that show its place: its module, or its line."""
     if not trace.has_stacks:
         return np.full(len(rows), -1, np.int64)
     found: Int64 = trace.derived(_frames_that_tell)[rows].astype(np.int64)

@@ -27,7 +27,7 @@ FILE: Final = "compile.log"
 """What `torchwhy profile --compile-log` calls it in a run's folder."""
 
 _FILES: Final = 4096
-"""Files of a folder that are looked at."""
+"""Files of a folder that are read."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CompiledFrame:
         operators: in its graph.
         guards: that a call checks.
         error: why it failed; "" where it did not.
-        without_cuda_graph: why it is not replayed as a CUDA graph; "" where it is, or nobody asked.
+        without_cuda_graph: why it is not replayed as a CUDA graph; "" if it is, or was not to be.
     """
 
     frame: int

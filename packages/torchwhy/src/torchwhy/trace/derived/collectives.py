@@ -65,14 +65,14 @@ class Collective:
         row: of the kernel, or of the annotation on the CPU.
         launch: row of the runtime call that launched the kernel, or -1.
         start, duration: nanoseconds; the duration includes waiting for the other ranks.
-        bytes: its size as nccl-tests count it; -1 where the trace doesn't tell.
+        bytes: its size as nccl-tests count it; -1 where the trace doesn't show it.
         dtype: as PyTorch calls it, in lower case, or "".
         group: the process group's name, or "".
         members: its ranks as the trace writes them, such as "[0, 1]", or "".
-        group_size: how many ranks take part; the world where the trace doesn't tell; 0 where that isn't known either.
-        seq: its number within the group, the same on all ranks; -1 where the trace doesn't tell.
+        group_size: how many ranks take part; the world if the trace doesn't show it; 0 if that is unknown, too.
+        seq: its number within the group, the same on all ranks; -1 where the trace doesn't show it.
         calls: rows on the host around its launch that ask for the exchange, from the innermost.
-        library: "NCCL", "DeepEP", "gloo", ..., or "" where the name doesn't tell.
+        library: "NCCL", "DeepEP", "gloo", ..., or "" where the name doesn't show it.
     """
 
     name: str
@@ -179,7 +179,7 @@ def bus_factor(name: str, ranks: int) -> float:
 
 
 def _calls(trace: Trace, rows: Int32, launches: Int32) -> list[tuple[int, ...]]:
-    """The events on the host around each launch that may tell what it is, from the innermost."""
+    """The events on the host around each launch that may show what it is, from the innermost."""
     events = trace.events
     found = []
     for row, launch in zip(rows.tolist(), launches.tolist(), strict=True):
@@ -231,7 +231,7 @@ def _size(name: str, into: int, out: int, ranks: int) -> int:
 
 
 def _by_shape(events: Events, calls: tuple[int, ...]) -> tuple[int, str]:
-    """Elements and type of the first tensor that a recorded call was given: what traces before 2.2 tell."""
+    """Elements and type of the first tensor that a recorded call was given: what traces before 2.2 show."""
     for call in calls:
         shapes, types = (parse_list(events.text(key, call)) for key in ("Input Dims", "Input type"))
         for shape, kind in zip(shapes, types, strict=False):

@@ -40,7 +40,7 @@ class Compilation:
     Attributes:
         row: the outermost event of it.
         start, end: nanoseconds.
-        frame, version: K and M of its name K/M, -1 where the trace doesn't tell.
+        frame, version: K and M of its name K/M, -1 where the trace doesn't show it.
         backward: whether it compiled a backward pass, which happens when that runs first.
     """
 
@@ -62,7 +62,7 @@ class Compiled:
 
     Attributes:
         regions: rows of `Torch-Compiled Region`, by start.
-        frame, version: K and M of each region; -1 where its name has none.
+        frame, version: K and M of each region; -1 if its name does not give it.
         outer: for each region the position (in `regions`) of the region around it, or -1. A region inside another is
             the rest of a function after a graph break, or what the break calls.
         lookups: rows of `TorchDynamo Cache Lookup`, by start.

@@ -37,7 +37,7 @@ def used_peaks(trace: Trace) -> Peaks | None:
 
 
 def device_name(trace: Trace) -> str:
-    """The name of the devices that worked; "" where the file has none, or several."""
+    """The name of the devices that worked; "" if the file gives no name, or several."""
     used = {gpu.device for gpu in trace.gpus}
     names = {device.name for device in trace.info.devices if device.id in used}
     names = names or {device.name for device in trace.info.devices}

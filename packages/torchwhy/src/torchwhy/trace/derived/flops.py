@@ -73,7 +73,7 @@ _GEOMETRY: Final = {  # stride, padding, dilation, transposed
 
 
 def output_of(name: str, sizes: list[Shape], values: Sequence[str]) -> Shape:
-    """Return the shape of what a convolution makes, by the values of its inputs; () where they don't tell.
+    """Return the shape of what a convolution makes, by the values of its inputs; () where they don't show it.
 
     Args:
         name: of the operator.
@@ -149,7 +149,7 @@ def _generated(tensors: Sequence[tuple[Shape, int]], values: Sequence[str]) -> f
 def flops_of(
     name: str, sizes: list[Shape], output: Shape = (), gradients: int = 2, values: Sequence[str] = ()
 ) -> Needed | None:
-    """Return arithmetic operations and elements moved of an operator, or None where the shapes don't tell.
+    """Return arithmetic operations and elements moved of an operator, or None where the shapes don't show it.
 
     Args:
         name: such as "aten::mm".

@@ -65,7 +65,7 @@ def forward_pass(trace: Trace) -> ForwardPass:
 
 
 def product_shape(trace: Trace, row: int, taken: list[Shape]) -> Shape | None:
-    """The shape of a matrix product's result; None for other operators, and where the shapes don't tell."""
+    """The shape of a matrix product's result; None for other operators, and where the shapes don't show it."""
     if len(taken) < 2 or not trace.events.are(PRODUCT, [row])[0]:
         return None
     if trace.events.are(LINEAR, [row])[0]:

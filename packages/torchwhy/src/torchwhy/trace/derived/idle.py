@@ -93,7 +93,7 @@ def profiler_overhead(trace: Trace) -> Intervals:
 def closing_wait(trace: Trace) -> int:
     """The row of the wait for the device that the profiler made when it was stopped, or -1.
 
-    Python frames tell whose it is. Without them it is the last one, after the last step, with no operator or annotation
+    Python frames show whose it is. Without them it is the last one, after the last step, with no operator or annotation
     around it, and nothing that the program does follows: no operator, no annotation, no call for a device.
     """
     events = trace.events

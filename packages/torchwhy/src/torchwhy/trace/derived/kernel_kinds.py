@@ -34,7 +34,7 @@ class KindOfWork:
         rows: its kernels, copies and fills.
         spent: their durations together; work that runs at the same time counts twice.
         share: of the durations of all work.
-        judged: of these kernels, the time of those whose operators' shapes tell how much there is to do.
+        judged: of these kernels, the time of those whose operators' shapes show how much there is to do.
         flops, bytes: arithmetic operations, and bytes read and written at least, in that time.
         ideal: what it would take at the roofline; 0 where the device's peaks aren't known.
         bound: one of `BOUNDS`, what limits most of the judged time; "" where that isn't known.
@@ -54,7 +54,7 @@ class KindOfWork:
 
     @property
     def of_roofline(self) -> float:
-        """The part of the roofline that the judged time comes to, NaN where it isn't known; never above 1."""
+        """The judged time's part of the roofline, NaN if unknown; never above 1."""
         return min(self.ideal / self.judged, 1.0) if self.judged and self.ideal else float("nan")
 
 
@@ -84,7 +84,7 @@ def kinds_of_work(trace: Trace) -> tuple[KindOfWork, ...]:
 
 def _made(trace: Trace, kind: str, rows: Int32, spent: int, whole: int) -> KindOfWork:
     peaks = used_peaks(trace)
-    # With peaks that lack a group's type, how near it comes to them is unknown.
+    # If peaks lack a group's type, its share of them is unknown.
     groups = [group for group in trace.derived(roofline_groups) if group.kind == kind and (group.ideal or not peaks)]
     judged, moved = sum(group.spent for group in groups), sum(group.moved for group in groups)
     ideal, gain = sum(group.ideal for group in groups), sum(group.gain for group in groups)

@@ -70,7 +70,7 @@ def capturing(trace: Trace) -> dict[int, Intervals]:
 
 
 def captured_graphs(trace: Trace) -> dict[int, tuple[Int64, Int64]]:
-    """When each capture of a graph began and ended, by lane, where the calls of the runtime or of Python tell."""
+    """When each capture of a graph began and ended, by lane, where the calls of the runtime or of Python show it."""
     events = trace.events
     begins, ends = events.of(CAPTURE_BEGIN | CAPTURE_BEGIN_CALL), events.of(CAPTURE_END | CAPTURE_END_CALL)
     found: dict[int, tuple[Int64, Int64]] = {}

@@ -22,7 +22,7 @@ def training_phases(trace: Trace) -> dict[str, Intervals]:
     """When the host was in each phase, within the window, by a name that completes "in ...".
 
     The backward pass lasts from its first node to its last, as long as the program calls no other operator between
-    them. The forward pass is what is left of the steps, from its first operator on. Empty
+    them. The forward pass is the rest of the steps, from its first operator on. Empty
     for a program without a backward pass.
     """
     events, window = trace.events, trace.derived(steady_window)

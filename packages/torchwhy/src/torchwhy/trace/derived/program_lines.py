@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Caller", "ProgramLine", "program_lines", "steady_steps"]
 
 _SOME: Final = 0.005
-"""Calls that seem to be of one line and take a smaller part of the window are looked at with their like."""
+"""Calls that seem to be of one line and take a smaller part of the window are treated together with similar calls."""
 
 _MOST: Final = 200
 """Groups of calls whose line is looked up."""
@@ -117,7 +117,7 @@ def _placed(trace: Trace) -> list[tuple[Int32, str, tuple[str, ...]]]:
     """The outermost calls of the program's thread in the window, in groups that one line makes, it seems.
 
     Each group has its line and the lines around it. Calls that samples don't place are of the line that all others like
-    them are of; where these are of several, or of none, they are looked at together.
+    them are of; if these are of several, or of no line, they are treated together.
 
     Nodes of the backward pass count for the line of their forward pass; those of no operator stay with the line that
     asks for gradients.

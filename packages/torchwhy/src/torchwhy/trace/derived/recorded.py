@@ -51,7 +51,7 @@ class Recorded:
             empty.
         backward: when a backward pass ran whose operators are not in the trace.
         sampled: whether only a sample of the calls was recorded.
-        missing: for aspects that rules need (`torchwhy.rules.rule.ASPECTS`) why the trace can't tell about them.
+        missing: for aspects that rules need (`torchwhy.rules.rule.ASPECTS`) why the trace lacks them.
     """
 
     operators: bool

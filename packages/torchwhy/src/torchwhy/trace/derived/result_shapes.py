@@ -28,7 +28,7 @@ __all__ = ["result_shape"]
 
 
 def result_shape(trace: Trace, row: int) -> Shape:
-    """The shape of an operator's result; () where the trace doesn't tell.
+    """The shape of an operator's result; () where the trace doesn't show it.
 
     Args:
         trace: where the row is from.

@@ -31,7 +31,7 @@ LATENCY: Final = 5000
 """Nanoseconds; a call with less to do than that at `ATTAINABLE` takes as long as its kernel needs to begin and end."""
 
 PRODUCTS: Final = ("GEMM", "attention", "convolution", "MoE")
-"""Kinds of kernels whose arithmetic the shapes of their operators tell."""
+"""Kinds of kernels whose arithmetic the shapes of their operators show."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Group:
 
     @property
     def reached(self) -> float:
-        """The part of the roofline they come to."""
+        """The part of the roofline that they reach."""
         return self.ideal / self.spent if self.spent else 1.0
 
     @property
@@ -76,7 +76,7 @@ class Group:
 
 
 def kinds_and_owners(trace: Trace) -> tuple[tuple[str, ...], Int32]:
-    """The kind of each of `kernels_of(trace)`, and the operator whose shapes tell how much it has to do, or -1.
+    """The kind of each of `kernels_of(trace)`, and the operator whose shapes show how much it has to do, or -1.
 
     That is the one that launched it, or around it the one that computes attention in parts, or a mixture of experts.
     """
@@ -156,7 +156,7 @@ def _group(trace: Trace, members: Int64, owner: Int32, kind: str, peaks: Peaks |
         needed = _needed(trace, row, int(launched.min()))
         if needed is None:
             return None
-        dtype = typed[0] if WIDTH.get(typed[0], 0) == 1 else dtype  # the kernel's name may tell the result's type
+        dtype = typed[0] if WIDTH.get(typed[0], 0) == 1 else dtype  # the kernel's name may show the result's type
         work, moved = needed[0] * (2 if dtype == "float4" else 1), needed[1] * WIDTH[typed[0]]
     else:
         moved = moved_by(name, tensors(trace, row), values(trace, row))

@@ -89,7 +89,7 @@ def stack_samples(trace: Trace) -> StackSamples:
 def sampled_stack(trace: Trace, rows: Int32, *, least: float = 0.5) -> tuple[str, ...]:
     """The stack in which the program's thread is mostly seen at some calls, from its innermost own line outwards.
 
-    Samples taken in the calls tell, where there are enough; else those between the operators before and after each:
+    Samples taken in the calls are used, if there are enough; else those between the operators before and after each:
     there its thread is in the line that makes it, mostly.
 
     Args:

@@ -38,7 +38,7 @@ OUTLIER: Final = 1.5
 UNRECORDED: Final = "torchwhy_unrecorded_steps"
 
 ENOUGH: Final = 10
-"""So many steps that weren't recorded tell what is usual."""
+"""So many steps that weren't recorded show what is usual."""
 
 RARE: Final = 0.05
 """What fewer steps than this do isn't usual."""
@@ -51,7 +51,7 @@ class Typical:
     Attributes:
         when: the stretches to judge by, within `window`; without an outlier's where there is one.
         window: what they are a part of.
-        share: 0 to 1. With an outlier that of the other steps, whose length is what `window` would have been.
+        share: 0 to 1. With an outlier, the share of the other steps, whose length `window` would have been.
         outlier: the longest step that was left out because something held it up.
     """
 
@@ -84,7 +84,7 @@ def typical(trace: Trace, when: Intervals, window: Window) -> Typical:
 
     One step of three that the operating system held up is no trait of the program. A step is an outlier where it is
     half as long again as the median and most of the time lies in it, among at least three, and in no other half as
-    much; or where the steps that weren't recorded tell that hardly any is as long. Then the others are judged.
+    much; or where the steps that weren't recorded show that hardly any is as long. Then the others are judged.
 
     Args:
         trace: whose steps.
@@ -104,7 +104,7 @@ def typical(trace: Trace, when: Intervals, window: Window) -> Typical:
 
 
 def decides(longest: float, idle: float, window: float) -> bool:
-    """Whether a single stretch decides how much of a window is idle: then its shares tell little about the program.
+    """Whether a single stretch decides how much of a window is idle: then its shares show little about the program.
 
     Args:
         longest: the longest idle stretch, in the unit of the others.

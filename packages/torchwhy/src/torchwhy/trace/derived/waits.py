@@ -52,7 +52,7 @@ class Waits:
 def host_waits(trace: Trace) -> Waits:
     """Find every wait for a device in the window by the main thread and by threads that launch kernels.
 
-    Others (one that pins batches, one that watches collectives) hold nobody up while they wait.
+    Others (one that pins batches, one that watches collectives) delay no other thread while they wait.
     """
     events = trace.events
     rows = _waiting(trace)
@@ -67,7 +67,7 @@ def host_waits(trace: Trace) -> Waits:
     dry, refilled = idle.starts[gap], idle.ends[gap]
     inside = (dry <= end) & (end <= refilled)
     last_work = int(events.ts[trace.links.work[-1]]) if trace.has_gpu else 0
-    emptied = inside & (start < dry) & (refilled <= last_work)  # at the end nothing was to be launched any more
+    emptied = inside & (start < dry) & (refilled <= last_work)  # at the end there was nothing left to launch
     first = np.where(inside, np.maximum(dry, start), start)
     last = np.where(emptied, np.minimum(refilled, dry + (end - start)), np.minimum(end, refilled))
     last = np.where(inside, np.maximum(last, first), first)

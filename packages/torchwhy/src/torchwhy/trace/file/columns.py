@@ -1,6 +1,6 @@
 """What one pass over a trace file leaves: columns of numbers and interned texts, nothing interpreted yet.
 
-Two scanners make them, the native one (csrc) and its slow specification in Python; what follows cannot tell which.
+Two scanners make them, the native one (csrc) and its slow specification in Python; their results are equal.
 """
 
 from __future__ import annotations

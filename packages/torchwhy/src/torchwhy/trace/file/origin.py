@@ -60,7 +60,7 @@ class Origin:
 
     @classmethod
     def of(cls, source: Source) -> Origin:
-        """Look at a source before it is read; what is wrong with it, reading it will tell."""
+        """Look at a source before it is read; what is wrong with it, reading it shows."""
         if not isinstance(source, str | os.PathLike):
             return cls(None, str(getattr(source, "name", "the open file")))
         name = os.fspath(source)

@@ -69,7 +69,7 @@ COMMUNICATION_KERNEL: Final = Meaning(
     r"(all_?reduce|all_?gather|reduce_?scatter|all_?(to|2)_?all))",
     Kind.KERNEL,
 )
-"""Kernels that exchange data between ranks, as their names alone tell.
+"""Kernels that exchange data between ranks, as their names alone show.
 
 NCCL, RCCL (with MSCCL), MSCCL++, UCCL, oneCCL, HCCL; NVSHMEM and rocSHMEM; PyTorch's symmetric memory
 (`multimem_...`, `one_shot_...`); Transformer Engine (`userbuffers_...`); vLLM and SGLang
@@ -178,7 +178,7 @@ def collective_name(name: str) -> str:
 
 
 def library_of(name: str) -> str:
-    """The library of a communicating kernel or of a collective's label; "" where the name doesn't tell.
+    """The library of a communicating kernel or of a collective's label; "" where the name doesn't show it.
 
     >>> library_of("ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"), library_of("gloo:all_reduce"), library_of("x")
     ('NCCL', 'Gloo', '')

@@ -109,7 +109,7 @@ _HASH: Final = re.compile(r"## Call CompiledFxGraph (\S+) ##")
 
 
 def compile_id(text: str) -> tuple[int, int]:
-    """K and M of a name that has "K/M" or "compile_id=K/M" in it; (-1, -1) where it has none.
+    """K and M of a name that has "K/M" or "compile_id=K/M" in it; (-1, -1) without one.
 
     >>> compile_id("Torch-Compiled Region: 3/1"), compile_id("Torch-Compiled Region")
     ((3, 1), (-1, -1))
@@ -129,7 +129,7 @@ def break_place(name: str) -> str:
 
 
 def graph_hash(name: str) -> str:
-    """The hash that names a compiled graph, and its generated code on disk; "" where the name has none."""
+    """The hash that names a compiled graph, and its generated code on disk; "" if the name does not give it."""
     found = _HASH.match(name)
     return found[1] if found else ""
 

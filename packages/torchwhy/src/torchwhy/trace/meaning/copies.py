@@ -11,7 +11,7 @@ PAGEABLE: Final = 1
 PINNED: Final = 2
 
 WAYS: Final = ("", "HtoD", "DtoH", "DtoD", "PtoP", "HtoH")
-"""From which memory to which: H is the host's, D the device's, P another device's; "" where the trace doesn't tell."""
+"""From which memory to which: H is the host's, D the device's, P another device's; "" if unknown."""
 
 # Intel's names, of PTI: M is memory the driver doesn't know, so pageable; H is the host's that it does know.
 _INTEL: Final = {
@@ -25,7 +25,7 @@ def read_copy(name: str, kind: str = "", source: str = "", target: str = "") -> 
 
     Args:
         name: such as "Memcpy HtoD (Pageable -> Device)"; some exporters name every copy "Memcpy".
-        kind, source, target: the arguments "copy kind", "src kind" and "dst kind", where those tell.
+        kind, source, target: the arguments "copy kind", "src kind" and "dst kind", if present.
 
     >>> read_copy("Memcpy HtoD (Pageable -> Device)"), read_copy("Memcpy", "", "Device", "Pinned")
     ((1, 1), (2, 2))
@@ -52,7 +52,7 @@ _PLACES: Final = {"h": "host", "d": "device", "p": "peer", "a": "array"}
 
 
 def copy_direction(name: str) -> str:
-    """From where to where a copy goes, in words; "" where its name doesn't tell.
+    """From where to where a copy goes, in words; "" where its name doesn't show it.
 
     >>> copy_direction("Memcpy HtoD (Pageable -> Device)")
     'host to device'

@@ -106,7 +106,7 @@ def counter_meaning(name: str) -> CounterMeaning:
 
 
 def _unit(name: str) -> str:
-    """The unit of CUPTI's and Intel's counters; "" where their names do not tell it."""
+    """The unit of CUPTI's and Intel's counters; "" where their names do not show it."""
     if ".pct" in name:
         return "%"
     if "::" in name:

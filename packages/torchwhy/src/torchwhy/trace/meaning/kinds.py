@@ -18,7 +18,7 @@ MEMORY_EVENT: Final = "[memory]"
 """The name of an allocation or a release."""
 
 LONGEST_NAME: Final = 4096
-"""Characters of a name that are looked at for its meaning: patterns may take time that grows with the square."""
+"""Characters of a name that are searched for its meaning: patterns may take time that grows with the square."""
 
 
 class Kind(IntEnum):
@@ -37,7 +37,7 @@ class Kind(IntEnum):
     MEMCPY = 6
     MEMSET = 7
     DEVICE_ANNOTATION = 8
-    """record_function as seen from the device; repeats the host's names."""
+    """record_function on the device; repeats the host's names."""
     SYNC = 9
     """What a wait was for (cuda_sync): beside the runtime call, not in addition to it."""
     OVERHEAD = 10

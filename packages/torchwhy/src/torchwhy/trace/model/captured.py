@@ -1,4 +1,4 @@
-"""Host events of other recordings that tell who made the work of replayed graphs, as rows added to a trace."""
+"""Host events of other recordings that show who made the work of replayed graphs, as rows added to a trace."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Events:
         texts: every distinct text of the file.
         lanes: threads and streams.
         damage: events left out because of their times.
-        captured: where rows were added that tell who made the work of replayed graphs: which; else None.
+        captured: where rows were added that show who made the work of replayed graphs: which; else None.
         recorded: how many rows the trace itself has; those from there on are of `captured`.
     """
 
@@ -164,17 +164,17 @@ class Events:
         return found
 
     def integers(self, key: str, rows: npt.ArrayLike) -> Int64:
-        """Return an integer argument of each row; `ABSENT` where it has none."""
+        """Return an integer argument of each row; `ABSENT` without one."""
         found: Int64 = self._lookup(key, rows, ABSENT, np.int64)
         return found
 
     def floats(self, key: str, rows: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return a number of each row; NaN where it has none."""
+        """Return a number of each row; NaN without one."""
         found: npt.NDArray[np.float64] = self._lookup(key, rows, np.nan, np.float64)
         return found
 
     def text_ids(self, key: str, rows: npt.ArrayLike) -> Int32:
-        """Return a textual argument of each row as an index into `texts`; -1 where it has none."""
+        """Return a textual argument of each row as an index into `texts`; -1 without one."""
         found: Int32 = self._lookup(key, rows, -1, np.int32)
         return found
 

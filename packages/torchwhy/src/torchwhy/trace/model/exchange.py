@@ -33,7 +33,7 @@ _SPREAD: Final = 5.0
 """Kernels that wait for other ranks take very different times: the 90th percentile by the 10th of equal launches."""
 
 _ENOUGH: Final = 5
-"""Fewer launches of a kernel tell nothing of how its times differ."""
+"""Fewer launches of a kernel do not show how its times differ."""
 
 
 def exchanging_kernels(events: Events, links: Links, calls: Tree, info: Info) -> Int32:
@@ -106,7 +106,7 @@ def _spread(events: Events, rows: Int32, blocks: np.ndarray[tuple[int], np.dtype
 
 
 def _blocks(events: Events, row: int) -> int:
-    """How many blocks a kernel was launched with; 0 where the trace doesn't tell."""
+    """How many blocks a kernel was launched with; 0 where the trace doesn't show it."""
     sizes = [size for size in parse_list(events.text("grid", row)) or [] if isinstance(size, int)]
     return prod(sizes) if sizes else 0
 

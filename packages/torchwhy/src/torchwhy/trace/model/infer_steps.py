@@ -1,4 +1,4 @@
-"""Steps nobody recorded: from what repeats on the thread that runs the program's loop. In doubt, none."""
+"""Steps that were not recorded: repetitions on the thread that runs the program's loop. In doubt there are no steps."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _tokens(events: Events, rows: Int32, links: Links) -> Int64:
 
 
 def _period(tokens: Int64) -> int:
-    """The smallest period of a whole sequence that comes round at least three times; 0 where it has none."""
+    """The smallest period of a whole sequence that comes round at least three times; 0 without one."""
     again = np.flatnonzero(tokens == tokens[0])
     for period in again[1:].tolist():
         if period * 3 > len(tokens) or period > LONGEST_PERIOD:

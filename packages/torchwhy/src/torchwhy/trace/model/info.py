@@ -31,7 +31,7 @@ class Info:
         devices: every GPU of the machine, used or not.
         rank, world_size, backend: from `distributedInfo`; None where it isn't recorded.
         flags: what was asked of the profiler, such as "with_stack".
-        vendor: "nvidia", "amd" or "" where the file doesn't tell.
+        vendor: "nvidia", "amd" or "" where the file doesn't show it.
         recorder: what recorded the program, where it wasn't PyTorch's profiler, such as "Nsight Systems".
         recording_operators: how that recorder records the operators of PyTorch.
         base_ns: what to add to the times to get nanoseconds since 1970; 0 where times are absolute already.
@@ -50,7 +50,7 @@ class Info:
     top: dict[str, Any] = field(default_factory=dict)
 
     def device_name(self, number: int) -> str:
-        """The name of the device that work is filed under, "" where the file doesn't tell.
+        """The name of the device that work is filed under, "" where the file doesn't show it.
 
         ROCm numbers the processors too, so that its first GPU can be device 2: then no device of the file has that
         number, and the name is known only if all have the same.

@@ -54,7 +54,7 @@ def lanes_of(columns: Columns) -> tuple[Int32, list[Lane]]:
 
 
 def _told(columns: Columns, what: str, whose: Int32) -> dict[int, str]:
-    """What metadata events of a name tell of each thread or process, by the number that `whose` has for the event."""
+    """What metadata events of a name show of each thread or process, by the number that `whose` has for the event."""
     named, texts = columns.arguments.get("name"), columns.texts
     if named is None or not len(named.rows) or what not in texts:
         return {}

@@ -22,7 +22,7 @@ SAMPLED: Final = 50.0
 to 11: the profiler doesn't record every call that has an id."""
 
 IN_ORDER: Final = 0.9
-"""A part of the calls whose id is higher than that of the call before, from which on ids tell which call was first."""
+"""A part of the calls whose id is higher than that of the call before, from which on ids show which call was first."""
 
 FEWEST_CALLS: Final = 20
 """With fewer calls, nothing is said about how their ids advance."""

@@ -101,7 +101,7 @@ def _shorten(guess: Int64, lane: Int32, start: Int64, end: Int64) -> None:
     """Make better first guesses for long rows of events one after another, as under the annotation of a loop.
 
     Where nothing before in its group reaches beyond the start of an event, nothing but the group's owner can be around
-    it. What is left belongs to the groups of those found so. The groups at first are the lanes, owned by nobody.
+    it. What is left belongs to the groups of those found so. The groups at first are the lanes, without an owner.
     """
     if not len(start):
         return

@@ -28,7 +28,7 @@ class Part:
     Attributes:
         columns: those events.
         beginning: the first start of the whole trace, nanoseconds; None where nothing was left out.
-        window: the stretch of time that was asked for, nanoseconds; None where none was.
+        window: the stretch of time that was requested, nanoseconds; None where none was.
     """
 
     columns: Columns
@@ -93,7 +93,7 @@ def _span(columns: Columns, kind: npt.NDArray[np.uint8]) -> tuple[int, int]:
 def _during(columns: Columns, kind: npt.NDArray[np.uint8], times: Intervals) -> Flags:
     """What overlaps some stretches of time, the work launched then, and the launches of all work that is kept.
 
-    A step cut by an edge is no step any more: its annotation is left out.
+    A step cut by an edge is incomplete: its annotation is omitted.
     """
     start, end = columns.ts, _ends(columns)
     touched = _touches(times, start, end)
@@ -117,7 +117,7 @@ def _in_steps(columns: Columns, kind: npt.NDArray[np.uint8], steps: str | int | 
     known = sorted(set(numbers.tolist()))
     if not known:
         raise ArgumentError(
-            "steps needs steps recorded by torch.profiler's schedule (ProfilerStep#N), and the trace has none; "
+            "steps needs steps recorded by torch.profiler's schedule (ProfilerStep#N), and the trace has no steps; "
             "choose a part of it with window"
         )
     wanted = _step_numbers(steps, known)

@@ -1,4 +1,4 @@
-"""One trace, read: its events, and what belongs together among them. Everything is computed when first asked for."""
+"""One trace, read: its events, and what belongs together among them. Everything is computed when first requested."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Trace:
         repairs: what was wrong with the file.
         size: bytes of the decompressed file.
         origin: the file as it was when it was read.
-        part: the stretch of time that was asked for where only one was, (start, end); or None.
-        given_peaks: what its devices can do at most, where that was given; None: their data sheets tell. Set it before
+        part: the stretch of time that was requested where only one was, (start, end); or None.
+        given_peaks: what its devices can do at most, where that was given; None: from their data sheets. Set it before
             anything is computed from it.
         compile_log: what the compiler noted while the program ran, where that was recorded; set before anything is
             computed, too.

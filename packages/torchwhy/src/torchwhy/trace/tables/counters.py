@@ -22,7 +22,7 @@ def counters(trace: Trace) -> Table:
     """The counters of the devices within the window: hardware counters of Kineto's, clock, power and temperature.
 
     Returns:
-        `device`; `counter`: its name in the file; `unit`: of the values, "" where the name does not tell it; `samples`:
+        `device`; `counter`: its name in the file; `unit`: of the values, "" where the name does not show it; `samples`:
         values that hold within the window; `mean` over its time, `busy_mean` over the time in which the device worked:
         None where no value is known of it; `lowest`, `highest`. No rows where none were recorded.
     """

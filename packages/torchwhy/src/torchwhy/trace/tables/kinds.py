@@ -38,7 +38,7 @@ def kinds(trace: Trace) -> Table:
         `roofline_share`: the part of what the device could do with these shapes; `bound`: "compute", "memory", or
         "latency" (calls too small for either); `gain_us`: the time less, if every call came to 70% of the roofline, or
         to 5 us; `judged_share`: the part of the kind's time that these figures are of. NaN and "" where the trace or
-        the device's data sheet doesn't tell.
+        the device's data sheet doesn't show it.
     """
     return Table.of([_row(one) for one in trace.derived(kinds_of_work)], COLUMNS)
 

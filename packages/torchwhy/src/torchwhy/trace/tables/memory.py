@@ -32,7 +32,7 @@ def memory(trace: Trace, *, summary: bool = False) -> Table:
     """Return allocations and releases, sorted by time; recorded with profile_memory=True.
 
     Args:
-        summary: one row per device instead: `allocations`, `releases`, `allocated_bytes` (asked for in all),
+        summary: one row per device instead: `allocations`, `releases`, `allocated_bytes` (requested in all),
             `peak_bytes` and when it was reached (`peak_at_us`), `peak_reserved_bytes`.
 
     Returns:

@@ -73,7 +73,7 @@ _DRIVER: Final = re.compile(r"cu[A-Z]")
 def _check(database: Database) -> None:
     if not database.tables & set(READ):
         raise TraceError(
-            f"{database.name} is an export of Nsight Systems without CUDA events and NVTX ranges (it has none of "
+            f"{database.name} is an export of Nsight Systems without CUDA events and NVTX ranges (it lacks "
             f"{', '.join(READ)}): record with nsys profile --trace=cuda,nvtx"
         )
 
@@ -161,7 +161,7 @@ class _Export:
             device, stream, arguments = self.work(row[3:8])
             arguments |= {"bytes": integer(row[8]), "graph node id": integer(row[11]) or None}
             way = _WAYS.get(row[2], "")
-            if row[2] in _UNIFIED:  # nobody called for them: no launch, no stream
+            if row[2] in _UNIFIED:  # without a call: no launch, no stream
                 way, stream = _UNIFIED[row[2]], None
             name = copy_name(way, self.memory.get(row[9], ""), self.memory.get(row[10], ""))
             yield event("gpu_memcpy", name, device, stream, *_times(row), arguments)

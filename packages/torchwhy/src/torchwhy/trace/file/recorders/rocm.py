@@ -32,7 +32,7 @@ _PLACES: Final = {"HOST": "H", "DEVICE": "D"}
 
 
 def copied_way(name: str) -> str:
-    """Return "HtoD" for "MEMORY_COPY_HOST_TO_DEVICE"; "" where the name doesn't tell."""
+    """Return "HtoD" for "MEMORY_COPY_HOST_TO_DEVICE"; "" where the name doesn't show it."""
     source, _, target = name.removeprefix("MEMORY_COPY_").partition("_TO_")
     return f"{_PLACES[source]}to{_PLACES[target]}" if source in _PLACES and target in _PLACES else ""
 

@@ -130,7 +130,7 @@ def _library(name: str) -> str:
 
 
 def _numbers(plain: str) -> str:
-    """The leading whole numbers of the template: they tell variants of one engine apart."""
+    """The leading whole numbers of the template: they distinguish variants of one engine."""
     found = re.findall(r"(?<=[<, ])\d+(?=[,>])", plain)
     return f"<{','.join(found[:3])}>" if found else ""
 

@@ -36,7 +36,7 @@ _READERS: Final[tuple[Callable[[str], KernelName | None], ...]] = (
 
 @lru_cache(maxsize=65536)
 def decode(name: str) -> KernelName:
-    """Read a kernel's name; one nobody knows keeps its own words.
+    """Read a kernel's name; an unknown one keeps its own words.
 
     >>> kernel = decode("ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_nn")
     >>> kernel.library, kernel.operation, kernel.dtype, kernel.tile, kernel.layout, kernel.tensor_core

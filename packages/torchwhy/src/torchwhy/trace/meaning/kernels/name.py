@@ -94,13 +94,13 @@ class KernelName:
         short: at most 60 characters; distinguishes kernels of a program where their names do.
         library: "cuBLAS", "CUTLASS", "cuDNN", "PyTorch", "Triton", "NCCL", "hipBLASLt", ...; "" if unknown.
         operation: a key of `OPERATIONS`.
-        tile: of the output that one block computes, such as "128x64x32"; "" where the name doesn't tell.
-        layout: such as "tn" (A transposed, B not), "nhwc"; "" where the name doesn't tell.
+        tile: of the output that one block computes, such as "128x64x32"; "" where the name doesn't show it.
+        layout: such as "tn" (A transposed, B not), "nhwc"; "" where the name doesn't show it.
         dtype: of the inputs, as PyTorch calls it ("float32", "bfloat16"), or "tf32", "float8", "mxfp4"; "" if unknown.
-        tensor_core: whether it computes on tensor cores (AMD: matrix cores); None where the name doesn't tell.
+        tensor_core: whether it computes on tensor cores (AMD: matrix cores); None where the name doesn't show it.
         fused: the operators a generated kernel joins.
         guessed: whether only words in the name suggest the operation, or nothing does: no scheme of a library's names.
-        alignment: elements that a matrix product of CUTLASS loads at once; 0 where the name doesn't tell.
+        alignment: elements that a matrix product of CUTLASS loads at once; 0 where the name doesn't show it.
         description: one phrase for people.
     """
 
