@@ -142,6 +142,7 @@ def test_what_needs_an_optional_package_says_how_to_install_it(package):
         assert any(hint.search(path.read_text()) for path in [*parts[part], *callers]), f"{part} imports {package}"
 
 
+@cache
 def roots(path):
     """The packages that a file imports, also inside functions and by name."""
     found = set()

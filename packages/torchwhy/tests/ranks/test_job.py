@@ -375,9 +375,9 @@ def test_128_ranks_are_read_quickly(tmp_path):
     for rank in range(128):
         text = rank_story(rank, 128, compute=compute, steps=8).text()
         (folder / f"rank{rank}.json.gz").write_bytes(gzip.compress(text.encode(), 1))
-    started = time.perf_counter()
-    job = load_job(folder)
-    assert time.perf_counter() - started < 60
+    started = time.process_time()
+    job = load_job(folder, processes=1)
+    assert time.process_time() - started < 60
     assert len(job) == 128
     assert job.stragglers()["rank"][0] == 77
     assert "Rank 77" in finding(job, "last-rank").title
