@@ -1,5 +1,6 @@
 """What is not collected: programs; kernels where Triton is missing, whose imports are to fail nowhere else."""
 
+import os
 from importlib.util import find_spec
 
 collect_ignore = ["benchmark", "build", "docs", "examples", "tools"]
@@ -9,3 +10,8 @@ if not find_spec("triton"):
     collect_ignore.append("src/torchfx/_ops/two_float.py")
 if not find_spec("torchwhy"):
     collect_ignore.append("src/_torchfx_rules")
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Several processes share the cores: OpenMP's threads that wait for each other must sleep rather than keep a core
+    # busy. PyTorch reads this when it is loaded, later than this file.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")

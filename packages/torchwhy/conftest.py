@@ -1,5 +1,6 @@
 """What is not collected: programs, and hand-offs to frameworks that are missing."""
 
+import os
 from importlib.util import find_spec
 
 FRAMEWORKS = {
@@ -12,3 +13,8 @@ FRAMEWORKS = {
 collect_ignore = ["benchmark", "build", "docs", "examples", "tools"]
 collect_ignore += [f"src/torchwhy/{name}" for name, packages in FRAMEWORKS.items() if not any(map(find_spec, packages))]
 collect_ignore_glob = ["*conftest.py"]  # they hold no doctests, and share one name
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Several processes share the cores: OpenMP's threads that wait for each other must sleep rather than keep a core
+    # busy. PyTorch reads this when it is loaded, later than this file.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -9,6 +9,7 @@ import json
 import os
 import runpy
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,7 @@ class Server:
         with tempfile.TemporaryDirectory() as streams:
             paths = [os.path.join(streams, name) for name in ("out", "err")]  # noqa: PTH118
             job = {"words": words, "folder": str(folder), "environment": environment, "streams": paths}
+            job["deaf"] = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as a shell's background programs are
             self._process.stdin.write(json.dumps(job) + "\n")
             self._process.stdin.flush()
             ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
@@ -81,6 +83,7 @@ def become(job):
     os.chdir(job["folder"])
     os.environ.clear()
     os.environ.update(job["environment"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN if job["deaf"] else signal.default_int_handler)
     kind, *words = job["words"]
     if kind == "-m":
         sys.argv, sys.path[0] = words, job["folder"]

@@ -50,7 +50,7 @@ template <class Sum, class A, class B>
     return sum;
 }
 
-// body() once with every instruction set this machine has, on the same noise; under the thread sanitizer with the widest
+// body() once with every instruction set this machine has, on the same noise; under the thread sanitizer with one
 // alone, as all share the work among threads in the same way.
 template <class Body>
 void with_every_isa(Body&& body) {

@@ -80,15 +80,20 @@ __all__ = [
     "voice_activity",
 ]
 
-_MODULES = (
-    "batch", "core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors",
-)  # fmt: skip
+_MODULES = ("batch", "core.wave", "core.processor", "core.context", "plan", "rate", "errors")
 _LATER = (
     "augment", "distributed", "effect", "filter", "functional", "losses", "loudness", "parameters", "realtime",
     "spectral", "voice_activity",
 )  # fmt: skip
 """Loaded on first use; none registers an operator."""
-_OF_REALTIME = ("Stream", "process_file")
+_NAMES_LATER = {
+    "Stream": "realtime",
+    "Suggestion": "suggest",
+    "learn": "core.learning",
+    "process_file": "realtime",
+    "suggest_device": "suggest",
+}
+"""The same for single names, with their modules."""
 
 
 def __getattr__(name: str) -> object:
@@ -98,8 +103,8 @@ def __getattr__(name: str) -> object:
         return version("torchfx")
     if name in _LATER:
         return _import_module(f"torchfx.{name}")
-    if name in _OF_REALTIME:
-        return getattr(_import_module("torchfx.realtime"), name)
+    if name in _NAMES_LATER:
+        return getattr(_import_module(f"torchfx.{_NAMES_LATER[name]}"), name)
     if name == "compat":
         return _import_module("torchfx.compat.torchaudio") and _sys.modules["torchfx.compat"]
     if name not in __all__:
@@ -119,7 +124,7 @@ def _load_all() -> None:
     found = {}
     for module in _MODULES:
         found.update(vars(_import_module(f"torchfx.{module}")))
-    globals().update({name: found[name] for name in __all__ if name not in (*_LATER, *_OF_REALTIME)})
+    globals().update({name: found[name] for name in __all__ if name not in (*_LATER, *_NAMES_LATER)})
 
 
 if "torch" in _sys.modules:

@@ -6,7 +6,7 @@ from torchwhy.capture.run_watch import RunWatch
 
 
 def reads():
-    time.sleep(0.15)
+    time.sleep(0.4)  # much longer than is asked for: on a busy machine the first sample is late
 
 
 def steps():
@@ -14,7 +14,7 @@ def steps():
 
 
 def saves():
-    time.sleep(0.25)
+    time.sleep(0.4)
 
 
 def spent(stretch):

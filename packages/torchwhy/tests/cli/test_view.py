@@ -20,11 +20,11 @@ def test_the_page_is_served_until_a_viewer_has_the_trace(trace):
     command = [sys.executable, "-m", "torchwhy", "view", str(trace), "--at", "1ms", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
         url = ran.stdout.readline().strip()
-        page = urllib.request.urlopen(url, timeout=5).read().decode()
+        page = urllib.request.urlopen(url, timeout=60).read().decode()
         assert 'data-viewer="https://ui.perfetto.dev/#!/?visStart=' in page
-        assert urllib.request.urlopen(f"{url}trace", timeout=5).read() == trace.read_bytes()
-        urllib.request.urlopen(f"{url}done", data=b"", timeout=5)
-        assert ran.wait(timeout=10) == 0
+        assert urllib.request.urlopen(f"{url}trace", timeout=60).read() == trace.read_bytes()
+        urllib.request.urlopen(f"{url}done", data=b"", timeout=60)
+        assert ran.wait(timeout=60) == 0
         assert ran.stderr.read() == "the viewer has the trace\n"
 
 

@@ -1,5 +1,9 @@
 """The trace reader before a judge who knows the truth: the figures of `python -m tests.simulator`, with limits."""
 
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
 from tests.consistency import uneven_amounts
@@ -71,6 +75,14 @@ def test_no_number_is_more_than_what_happened(seed, tmp_path):
     assert uneven_amounts(str(explanation(report))) == []
 
 
+@cache
+def whole(seed, planted):
+    """Return a program's run, and the verdict on its whole trace."""
+    run = simulate(draw(seed, planted))
+    with TemporaryDirectory() as folder:
+        return run, explained(write(run, Path(folder) / "whole.json")).verdict
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("seed", "planted"), [(10, ("eager-small",)), (1, ("host-tensors",))])
 def test_what_was_not_recorded_is_not_asserted(loss, seed, planted, tmp_path):
@@ -78,8 +90,7 @@ def test_what_was_not_recorded_is_not_asserted(loss, seed, planted, tmp_path):
 
     No number is more than what happened, and no host's time is at stake where the device's work isn't known.
     """
-    run = simulate(draw(seed, planted))
-    whole = explained(write(run, tmp_path / "whole.json")).verdict
+    run, verdict = whole(seed, planted)
     report = explained(write(run, tmp_path / "lossy.json", trace=LOSSES[loss](trace_of(run))))
     lossy = report.verdict
     assert not [*false_claims(run, report)]
@@ -87,7 +98,7 @@ def test_what_was_not_recorded_is_not_asserted(loss, seed, planted, tmp_path):
         assert not [one.slug for one in report.findings if one.time_us and find_rule(one.code).frees == "host"]
     shares = run.shares()
     computes = shares["compute"] >= sum(share for state, share in shares.items() if state.startswith("idle"))
-    true = {VerdictKind.UNKNOWN, whole.kind} | ({VerdictKind.COMPUTE} if computes else set())
+    true = {VerdictKind.UNKNOWN, verdict.kind} | ({VerdictKind.COMPUTE} if computes else set())
     assert lossy.kind in true, lossy.sentence
     if loss == "sampled" or loss.startswith("device_cut"):
         assert "waits for the program" not in lossy.sentence

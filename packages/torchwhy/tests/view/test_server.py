@@ -21,7 +21,7 @@ def served(tmp_path):
 
 
 def get(url, **options):
-    return urllib.request.urlopen(urllib.request.Request(url, **options), timeout=5)
+    return urllib.request.urlopen(urllib.request.Request(url, **options), timeout=60)
 
 
 def test_the_page_names_the_trace_and_the_viewer(served):
@@ -38,7 +38,7 @@ def test_the_trace_is_served_as_it_is_and_the_end_is_told(served):
         assert answer.read() == TRACE
     assert not served.wait(0)
     with get(f"{served.url}done", method="POST"):
-        assert served.wait(5)
+        assert served.wait(60)
 
 
 def test_nothing_else_is_served(served):
@@ -61,7 +61,7 @@ def test_nothing_else_is_served(served):
 
 def test_a_page_that_reaches_it_by_another_host_name_gets_nothing(served):
     """A name that an attacker lets point here after its page was loaded: the browser sends the name."""
-    connection = http.client.HTTPConnection("127.0.0.1", served.server_port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", served.server_port, timeout=60)
     connection.request("GET", f"{served.root}trace", headers={"Host": f"evil.example:{served.server_port}"})
     assert connection.getresponse().status == 404
     connection.close()
@@ -74,7 +74,7 @@ def test_it_listens_on_this_machine_only_and_ends(tmp_path):
         with pytest.raises(urllib.error.HTTPError, match="410"):
             get(f"{server.url}trace")
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", server.server_port), timeout=5)
+        socket.create_connection(("127.0.0.1", server.server_port), timeout=60)
 
 
 def test_a_viewer_made_of_files(tmp_path):

@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -178,7 +178,7 @@ def register(package: ModuleType, operators: dict[str, Entry]) -> list[Row]:
     Returns:
         Which backend serves which operator.
     """
-    files = {module.name for module in iter_modules(package.__path__)}
+    files = {file.stem for folder in package.__path__ for file in Path(folder).iterdir()}
     modules = {name: import_module(f"{package.__name__}.{name}") for name in sorted(files & {*KEYS, *DERIVED})}
     gradients = modules["gradient"].GRADIENTS if "gradient" in modules else {}
     rows = []

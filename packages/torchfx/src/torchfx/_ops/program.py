@@ -10,7 +10,7 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -79,16 +79,17 @@ class Kind:
         encode: (channels, samples, *, a value for each field) -> the fields' integers: of the signal's channels and the
             dtype of the samples that the step reads. Values are tensors, ints and floats. It raises `ArgumentTypeError`
             for a wrong type, `ArgumentError` for memory of another size or layout, TypeError where a field is missing
-            or unknown.
+            or unknown. Compiled where it is first asked for.
     """
-
-    encode: Callable[..., tuple[int, ...]]
 
     def __init__(self, number: int, declaration: str) -> None:
         self.name, *fields = declaration.split(";")
         self.number = number
         self.fields = tuple(Field(*field.split(",")) for field in fields)
         self.buffers = {field.name: place for place, field in enumerate(self.fields) if field.type == "buffer"}
+
+    @cached_property
+    def encode(self) -> Callable[..., tuple[int, ...]]:
         names = [field.name for field in self.fields]
         integers = [field.name for field in self.fields if field.type in {"integer", "buffer"}]
         checked = "".join(f"type({name}) is " for name in integers)
@@ -100,7 +101,8 @@ class Kind:
             f"    return ({''.join(f'{field.encoded}, ' for field in self.fields)})",
             found,
         )
-        self.encode = found[self.name]
+        encode: Callable[..., tuple[int, ...]] = found[self.name]
+        return encode
 
     def _bits(self, name: str, value: Any) -> int:
         if type(value) is not float:

@@ -16,7 +16,6 @@ from torchfx._ops.observers import profiler_enabled
 from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import Processor
-from torchfx.core.resample import Resample
 from torchfx.core.seams import look_for_seams
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.other_names import ATTRIBUTES, checks_names, plain
@@ -221,6 +220,8 @@ class Wave:
 
     def resample(self, fs: float | str) -> Wave:
         """Return the wave at another sample rate (Hz, or a string such as "44.1kHz"); see `torchfx.filter.Resample`."""
+        from torchfx.core.resample import Resample  # designs of filters come with it
+
         return self | Resample(checked_rate(fs))
 
     def save(

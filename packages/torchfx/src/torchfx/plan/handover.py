@@ -28,10 +28,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -47,7 +46,10 @@ __all__ = [
     "sections_handover",
 ]
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
 
 SMALLEST = 1e-7
 """Below this determinant (of a matrix scaled to its largest element) a section's state says too little about its

@@ -106,8 +106,8 @@ class StackSampler:
             self._taken.append((time.time_ns(), self._stacks.setdefault(stack, len(self._stacks))))
             if len(self._taken) >= MOST:
                 self._taken, self._every = self._taken[::2], self._every * 2
-        _watching.discard(this)
         switching.restore()
+        _watching.discard(this)
 
     def _named(self, taken: list[tuple[int, int]]) -> StackSamples:
         """Frames as PyTorch's profiler writes them: paths without the folder they were imported from."""
