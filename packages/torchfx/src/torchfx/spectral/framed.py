@@ -111,6 +111,7 @@ class Framed(Feature):
         return Blocks(self, rate, state).rest()
 
     def check_length(self, framing: Framing, time: int) -> None:
+        """Raise where a whole signal is too short for a frame or for its padding."""
         edge = max(framing.origin, framing.behind) + 1 if framing.reflect else 1
         shortest = max(edge, framing.length - framing.origin - framing.behind, framing.hop * framing.whole_hops)
         if time < shortest:
