@@ -95,7 +95,7 @@ class Running(Protocol):
         """Process a block."""
 
     def again(self, x: Tensor) -> Again | None:
-        """Return a fast call for blocks like this one, which has just been processed; None if there is none."""
+        """Return a fast call for blocks like this one, which has just been processed; None where nothing is faster."""
 
     def settle(self) -> None:
         """Write the progress into the state."""
