@@ -252,7 +252,8 @@ class Windowed(Framed):
 def mel_frames(x: Tensor, settings: Settings, origin: int, count: int) -> Tensor:
     """Return bands of the spectra of frames; see `_ops/mel/schema.py`."""
     before, behind = settings
-    found: Tensor = _ops.mel_forward(x, *before, origin, count, *behind)
+    arguments: tuple[Any, ...] = (*before, origin, count, *behind)
+    found: Tensor = _ops.mel_forward(x, *arguments)
     return found
 
 

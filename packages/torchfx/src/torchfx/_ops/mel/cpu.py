@@ -68,7 +68,8 @@ def mel_again(x: Tensor, settings: Settings | None) -> Frames | None:
     """
     if settings is None or why_missing:
         return None
-    of = Pass(*settings[0], 0, 0, *settings[1])
+    arguments: tuple[Any, ...] = (*settings[0], 0, 0, *settings[1])
+    of = Pass(*arguments)
     if not is_native_pass(x, of):
         return None
     taps, weights, numbers = packed(of.window), None if of.filters is None else packed(of.filters), _numbers(of)
@@ -77,7 +78,6 @@ def mel_again(x: Tensor, settings: Settings | None) -> Frames | None:
     fixed = taps.data_ptr(), taps.shape[-1], of.n_fft, of.hop
     last = of.reflect, address(weights), bands, numbers.buffer_info()[0]
     (pack, run), dtype, threads = native.call["mel_forward"], x.dtype, torch.get_num_threads
-
     kept = taps, weights, numbers  # as long as their addresses
 
     def frames(x: Tensor, rate: Any, origin: int, count: int, _: Any = kept) -> Tensor:
