@@ -329,8 +329,12 @@ void bin_gradients(const MelGradientJob& job, int64_t channel, int64_t first, co
         for (int64_t k = 0; k <= of.transform.half; ++k) store(grads + VF * k, set1(0.0f));
     for (int64_t m = 0; m < of.band_count; ++m, from += of.count) {
         vf grad = set1(0.0f);
-        memcpy(&grad, from, sizeof(float) * static_cast<size_t>(some));
-        if (some == VF) __builtin_prefetch(from + VF);  // for the next tile: bands lie too far apart to be foreseen
+        if (some == VF) {
+            grad = load(from);
+            __builtin_prefetch(from + VF);  // for the next tile: bands lie too far apart to be foreseen
+        } else {
+            memcpy(&grad, from, sizeof(float) * static_cast<size_t>(some));
+        }
         if (!of.bands) {
             store(grads + VF * m, band_gradient(of, grad, load(power + VF * m)));
             continue;

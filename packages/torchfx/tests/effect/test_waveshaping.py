@@ -46,7 +46,7 @@ def streamed(module, x, block):
     """Return what a stream makes of a signal (channels, time), and whether by native steps."""
     stream = Stream(module, FS, x.shape[0])
     y = torch.cat([*(stream.process(part) for part in x.split(block, dim=-1)), stream.flush()], dim=-1)
-    return y[:, stream.latency_samples :], bool(stream._runner._programs)
+    return y[:, stream.latency_samples :], bool(stream._runner._running)
 
 
 @pytest.mark.skipif(native.library is None, reason="needs the native library")

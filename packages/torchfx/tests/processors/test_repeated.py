@@ -162,7 +162,7 @@ def test_a_delay_network_has_room_for_what_it_keeps(name):
     channels = 1 if module.channels_apart else 2
     stream = fx.realtime.Stream(module, FS, channels)
     stream.process(noise(channels, 64))
-    steps = [values for running in stream._runner._programs.values() for values in running.program._kept]
+    steps = [values for running in stream._runner._running.values() for values in running.program._kept]
     for head in (values["kept"].view(torch.int64) for values in steps if values.get("kept") is not None):
         taken, lacks_room, address = head[:3].tolist()  # csrc/delay_network/interface.cpp
         assert not taken

@@ -102,7 +102,7 @@ def test_programs_give_what_their_steps_give(generator, make, bound, size, shape
     for chain in make():
         plan = in_full(plan_of(chain, FS).frozen())
         runner, state = Runner(plan.steps, shape, dtype, CPU), plan.init_state(shape, dtype, CPU)
-        assert [running.end for running in runner._programs.values()] == [len(plan.steps)], chain
+        assert list(runner._ends.values()) == [len(plan.steps)], chain
         for number, block in enumerate(x.split(size, dim=-1)):
             given = block.repeat_interleave(2, dim=-1)[..., ::2] if number % 2 else block
             if number % 5 == 3:
@@ -123,7 +123,7 @@ def test_examples_have_side_chains_and_thresholds_of_their_own(generator):
     limiter = Limiter(per_example(thresholds), true_peak=True)
     plan = in_full(plan_of(gate | limiter, FS).frozen())
     runner = Runner(plan.steps, (3, 2), x.dtype, CPU)
-    assert [running.end for running in runner._programs.values()] == [len(plan.steps)]
+    assert list(runner._ends.values()) == [len(plan.steps)]
     y = torch.cat([runner.process(block) for block in x.split(100, dim=-1)], dim=-1)
     for i in range(3):
         alone = NoiseGate(thresholds[i], sidechain=fx.filter.HiButterworth(cutoffs[i], order=2))
@@ -140,7 +140,7 @@ def test_examples_swing_as_they_were_told(generator):
 
     plan = in_full(plan_of(chain(per_example(rates)), FS).frozen())
     runner = Runner(plan.steps, (3, 2), x.dtype, CPU)
-    assert [running.end for running in runner._programs.values()] == [3]
+    assert list(runner._ends.values()) == [3]
     y = torch.cat([runner.process(block) for block in x.split(100, dim=-1)], dim=-1)
     for i in range(3):
         own = plan_of(chain(rates[i]), FS)
@@ -158,10 +158,10 @@ def test_what_is_learned_or_changes_the_shape_runs_in_python():
     ]  # fmt: skip
     for module in (*(Compressor(sidechain=heard) for heard in sidechains), *learned):
         plan = plan_of(module, FS)
-        assert not Runner(plan.steps, (1,), torch.float32, CPU)._programs
+        assert not Runner(plan.steps, (1,), torch.float32, CPU)._running
     rates = per_example([1.0, 2.0])
     for module in (Tremolo(cutoff), Chorus(mix=torch.nn.Parameter(torch.tensor(0.5))), Phaser(cutoff), Chorus(rates)):
-        assert not Runner(plan_of(module, FS).steps, (1,), torch.float32, CPU)._programs
+        assert not Runner(plan_of(module, FS).steps, (1,), torch.float32, CPU)._running
 
 
 def test_streams_run_the_step_that_a_subclass_writes():

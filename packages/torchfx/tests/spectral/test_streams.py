@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import torchfx as fx
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
@@ -90,6 +91,72 @@ def test_any_split_equals_the_whole(name, time):
         y = torch.cat([*parts, stream.flush()], dim=-1)
         assert y.shape == whole.shape
         assert float((y - whole).abs().max()) <= 2e-6 * float(whole.abs().max())
+
+
+REPEATED = {
+    "whisper": lambda: LogMel("whisper", normalize=False),
+    "kaldi": lambda: LogMel("kaldi"),
+    "mel": lambda: MelSpectrogram(n_fft=128, n_mels=10),
+    "powers": lambda: Spectrogram(n_fft=64, hop_length=20),
+    "magnitudes": lambda: Spectrogram(n_fft=64, hop_length=45, power=1.0),
+    "cubes": lambda: Spectrogram(n_fft=64, power=3.0),
+    "complex": lambda: Spectrogram(n_fft=64, power=None),
+    "cepstra": lambda: MFCC(n_mfcc=5, n_mels=10, n_fft=64, log_mels=True),
+    "behind a filter": lambda: fx.filter.HiButterworth(80) | MelSpectrogram(n_fft=64, n_mels=10),
+}
+
+
+@pytest.mark.parametrize("size", [160, 333])
+@pytest.mark.parametrize("name", REPEATED)
+def test_blocks_like_the_last_one_give_what_steps_give(name, size):
+    # The second stream's blocks are views with the other sign, which never take the short way.
+    chain, x = REPEATED[name](), noise(2, 12 * size)
+    fast, slow = fx.Stream(chain, FS, 2), fx.Stream(chain, FS, 2)
+    for i, block in enumerate(x.split(size, dim=-1)):
+        like = {4: block.clone().requires_grad_(), 7: block.T.contiguous().T}.get(i, block)
+        found, expected = fast.process(like), slow.process(torch._neg_view(-block))
+        assert torch.equal(found, expected)
+        assert not found.requires_grad
+        assert all(map(torch.equal, fast.state, slow.state))
+    assert torch.equal(fast.flush(), slow.flush())
+
+
+def test_frames_of_repeated_blocks_are_the_caller_s():
+    stream, x = fx.Stream(LogMel("whisper", normalize=False), FS, 1), noise(1, 1600)
+    found = [stream.process(x) for _ in range(4)]
+    kept = [y.clone() for y in found]
+    x.zero_()
+    stream.process(x)
+    assert all(map(torch.equal, found, kept))
+    assert torch.equal(found[2], found[3])
+
+
+def test_profilers_and_modes_see_repeated_blocks():
+    stream, x = fx.Stream(LogMel("whisper", normalize=False), FS, 1), noise(1, 1600)
+    for _ in range(3):
+        stream.process(x)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        stream.process(x)
+    assert any("mel_forward" in event.key for event in profile.key_averages())
+
+    class Heard(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            heard.add(str(function))
+            return function(*args, **(kwargs or {}))
+
+    heard = set()
+    with Heard():
+        stream.process(x)
+    assert "torchfx_ext.mel_forward.default" in heard
+
+
+def test_a_refused_block_leaves_the_stream_as_it_was():
+    stream, other, x = *(fx.Stream(LogMel("kaldi"), FS, 1) for _ in range(2)), noise(1, 1600)
+    for _ in range(3):
+        stream.process(x), other.process(x)
+    with pytest.raises(ArgumentError, match="block must"):
+        stream.process(noise(2, 1600))
+    assert torch.equal(stream.process(x), other.process(x))
 
 
 def test_a_frame_appears_with_its_last_sample():

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
-from torchfx.plan import State
+from torchfx.plan import Running, State
 
 __all__ = ["Feature"]
 
@@ -68,6 +68,10 @@ class Feature(Processor):
         if not self.is_pointwise:
             raise StreamError(f"{self._get_name()} {self.refusal()}")
         return (self.features(x, rate) if x.shape[-1] else x.new_zeros(*self.output_shape(x.shape[:-1]), 0)), state
+
+    def running(self, state: State, rate: Any) -> Running | None:
+        """Return what processes one block after the other faster than `step`, and keeps the state; None: nothing."""
+        return None
 
     def finish(self, state: State, rate: Any) -> Tensor | None:
         """Return the frames that extend beyond the signal's end; None if no frame can."""

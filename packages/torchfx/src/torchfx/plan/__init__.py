@@ -13,7 +13,7 @@ from torchfx.plan.cache import (
 from torchfx.plan.handover import Handover, kept
 from torchfx.plan.lowering import gives_of, has_hooks, kind_of, runs_children
 from torchfx.plan.lti import LTI
-from torchfx.plan.steps import CausalStep, FeatureStep, LateStep, Plan, State, Step
+from torchfx.plan.steps import CausalStep, FeatureStep, LateStep, Plan, Running, State, Step
 
 __all__ = [
     "LTI",
@@ -22,6 +22,7 @@ __all__ = [
     "Handover",
     "LateStep",
     "Plan",
+    "Running",
     "State",
     "Step",
     "WatchedModules",

@@ -88,6 +88,22 @@ class Causal(Protocol):
     ) -> Handover: ...
 
 
+class Running(Protocol):
+    """Blocks of a signal, one after the other; the state's tensors are not read nor written in between."""
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a block."""
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return a fast call for blocks like this one, which has just been processed; None where nothing is faster."""
+
+    def settle(self) -> None:
+        """Write the progress into the state."""
+
+    def resume(self) -> None:
+        """Continue from the current state."""
+
+
 class Step(ABC):
     """One step of a plan.
 
@@ -152,6 +168,10 @@ class Step(ABC):
     def output_rate(self, rate: float | None) -> float | None:
         """Return the output's sample rate."""
         return rate
+
+    def running(self, state: State) -> Running | None:
+        """Return what processes one block after the other and keeps the state, where that is faster than `step`."""
+        return None
 
     def frozen(self) -> Step:
         """Return the step with its own values, which later assignments to processors leave alone."""
@@ -632,6 +652,11 @@ class FeatureStep(Step):
         if self.refusal:
             raise StreamError(self.refusal)
         found: tuple[Tensor, State] = self.module.step(x, state, self.rate)
+        return found
+
+    def running(self, state: State) -> Running | None:
+        """Return what the processor keeps its state in between blocks; None: it does not."""
+        found: Running | None = None if self.refusal else self.module.running(state, self.rate)
         return found
 
     def finish(self, state: State) -> Tensor | None:

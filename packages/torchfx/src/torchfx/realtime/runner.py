@@ -13,24 +13,23 @@ from torchfx._ops.again import Again
 from torchfx._ops.operator import is_native
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
-from torchfx.plan import FeatureStep, LateStep, State, Step
+from torchfx.plan import FeatureStep, LateStep, Running, State, Step
 from torchfx.rate import resampled_length
 
 __all__ = ["Runner", "works_of"]
 
 
-class Running:
+class RunningProgram:
     """Neighbouring steps that run as one program.
 
     Args:
         program: the program of the steps.
-        end: the index of the step after them.
         late: the last step, if it has latency.
         counts: samples that it received and returned, as in its state (see `LateStep`).
     """
 
-    def __init__(self, program: Program, end: int, late: LateStep | None, counts: Tensor | None) -> None:
-        self.program, self.end, self._late, self._counts = program, end, late, counts
+    def __init__(self, program: Program, late: LateStep | None, counts: Tensor | None) -> None:
+        self.program, self._late, self._counts = program, late, counts
         self._received = self._given = 0
         self.resume()
 
@@ -104,11 +103,12 @@ class Runner:
         self._like = torch.empty(0, dtype=dtype, device=device)
         self._slices: list[slice] = []
         given = None if state is None else list(state)
-        self._programs: dict[int, Running] = {}  # by the first step
+        self._running: dict[int, Running] = {}  # by the first step
+        self._ends: dict[int, int] = {}  # likewise: the step after them
         native_here = device.type == "cpu" and native.library is not None
         program: Program | None = None
         first = source = 0
-        results: dict[int, int] = {}
+        programs: dict[int, tuple[Program, int]] = {}
         for i, step in enumerate(self.steps):
             self._shapes.append(shape)
             rest = step.init_state(shape, dtype, device)
@@ -127,17 +127,20 @@ class Runner:
                 emit, kept = (step.emit, kept) if late is None else (late.inner.emit, kept[:-1])
                 target = program.attempt(emit, source, kept)
                 if target is None:
-                    program = None
+                    program, alone = None, step.running(kept)
+                    if alone is not None:
+                        self._running[i], self._ends[i] = alone, i + 1
                 else:
-                    source = results[first] = target
-                    self._programs[first] = Running(program, i + 1, late, self._state[-1] if late else None)
+                    source = target
+                    programs[first] = program, target
+                    self._running[first] = RunningProgram(program, late, self._state[-1] if late else None)
+                    self._ends[first] = i + 1
                     if late is not None:
                         program = None
             shape = step.leading(shape)
-        for first, running in self._programs.items():
-            running.program.finish(results[first])
-        only = self._programs.get(0)
-        self._only = only if only is not None and only.end == len(self.steps) else None
+        for each, result in programs.values():
+            each.finish(result)
+        self._only = self._running[0] if self._ends.get(0) == len(self.steps) else None
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
         """Process a block (..., time), beginning with the step `first`, and update the state.
@@ -145,20 +148,22 @@ class Runner:
         The first blocks return fewer samples if steps have latency, by their total latency.
         """
         native_here = x.is_cpu and is_native(x)
+        if x.requires_grad:
+            x = x.detach()
         if native_here and self._only is not None and first == 0:
             return self._only.run(x)
-        running = self._programs if native_here else {}
+        running = self._running if native_here else {}
         if not native_here:
             self._settle()
         i = first
         while i < len(self.steps):
             if i in running:
-                x, i = running[i].run(x), running[i].end
+                x, i = running[i].run(x), self._ends[i]
             else:
                 x = self._step(i, x)
                 i += 1
         if not native_here:
-            for each in self._programs.values():
+            for each in self._running.values():
                 each.resume()
         return x
 
@@ -167,7 +172,7 @@ class Runner:
         return None if self._only is None else self._only.again(x)
 
     def _settle(self) -> None:
-        for running in self._programs.values():
+        for running in self._running.values():
             running.settle()
 
     def _step(self, i: int, x: Tensor) -> Tensor:

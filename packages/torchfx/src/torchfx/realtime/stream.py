@@ -120,7 +120,7 @@ class Stream:
             elif self._transition is not None:
                 runner = self._settle()
         y = runner.process(block)
-        if self._transition is None and block.is_cpu and y.shape == block.shape and lapses_by_changes(self._watched):
+        if self._transition is None and block.is_cpu and lapses_by_changes(self._watched):
             self._again, self._number = runner.again(block), number
         return self._plan.filled(y, block.shape[-1]) if self._plan.latency else y
 

@@ -11,10 +11,10 @@ from torch import Tensor
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, count, flag, number, sample_rate
 from torchfx.spectral.filters import cosines, linear_bands, mel_bands
-from torchfx.spectral.framed import Windowed
+from torchfx.spectral.framed import Windowed, mel_frames
 from torchfx.spectral.levels import AMIN, limited
 from torchfx.spectral.mel import SCALES
-from torchfx.spectral.spectrogram import band_powers
+from torchfx.spectral.spectrogram import band_settings
 
 __all__ = ["LFCC", "MFCC"]
 
@@ -55,9 +55,10 @@ class Cepstrum(Windowed):
         """Return the cepstra of some frames."""
         bands = self.bands(self.n_fft // 2 + 1, rate).to(x.device)
         if self.takes_logarithm():
-            levels = band_powers(self, x, origin, count, bands, 2.0, 1.0, 0.0, OFFSET)
+            levels = mel_frames(x, band_settings(self, x, bands, 2.0, 1.0, 0.0, OFFSET), origin, count)
         else:
-            levels = limited(band_powers(self, x, origin, count, bands, 2.0, 10 / math.log(10), AMIN), TOP_DB)
+            settings = band_settings(self, x, bands, 2.0, 10 / math.log(10), AMIN)
+            levels = limited(mel_frames(x, settings, origin, count), TOP_DB)
         return self.cosine_rows().to(x.device, x.dtype) @ levels
 
 

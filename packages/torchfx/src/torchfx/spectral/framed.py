@@ -11,12 +11,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad as padded
 
+from torchfx import _ops
+from torchfx._ops.again import Again
+from torchfx._ops.mel.cpu import Frames, Settings, mel_again
+from torchfx._ops.operator import is_direct
 from torchfx.core.feature import Feature
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, count, flag, window
 from torchfx.plan import State
 
-__all__ = ["Framed", "Framing", "Windowed", "window_taps"]
+__all__ = ["Framed", "Framing", "Windowed", "mel_frames", "window_taps"]
 
 PAD_MODES = ("reflect", "constant", "replicate", "circular")
 
@@ -47,6 +51,14 @@ class Framing:
             return time // self.hop
         return max(0, (time + self.origin + self.behind - self.length) // self.hop + 1)
 
+    def ready(self, received: int) -> int:
+        """Return the number of frames that are complete with the samples so far, whatever follows."""
+        inside = received + min(0, self.behind) - self.length + self.origin
+        if inside < 0 or (self.reflect and received <= self.origin):
+            return 0
+        ready = inside // self.hop + 1
+        return min(ready, received // self.hop) if self.whole_hops else ready
+
     @property
     def kept(self) -> int:
         """Past samples that a stream keeps: the samples of an incomplete frame and of the reflection."""
@@ -64,6 +76,10 @@ class Framed(Feature):
     def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
         """Return the features of `count` frames, the first of which begins `origin` samples before x."""
 
+    def settings(self, x: Tensor, rate: Any) -> Settings | None:
+        """Return the arguments of `_ops.mel_forward` before and after `origin` and `count`, if it computes all."""
+        return None
+
     def refusal(self) -> str:
         """Return the reason why the processor cannot run in a stream, or ""."""
         return ""
@@ -71,7 +87,7 @@ class Framed(Feature):
     def features(self, x: Tensor, rate: float | None) -> Tensor:
         """Return the features of all frames."""
         framing = self.framing(rate)
-        self._check_length(framing, x.shape[-1])
+        self.check_length(framing, x.shape[-1])
         return self.of_frames(x, rate, framing.origin, framing.count(x.shape[-1]))
 
     def init_state(
@@ -83,39 +99,19 @@ class Framed(Feature):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Return the frames whose samples are complete."""
-        framing, (past, counts) = self.framing(rate), state
-        received, given = counts.tolist()
-        kept = min(received, framing.kept)
-        known = torch.cat([past[..., past.shape[-1] - kept :], x], dim=-1)
-        received += x.shape[-1]
-        inside = received + min(0, framing.behind) - framing.length + framing.origin
-        ready = inside // framing.hop + 1 if inside >= 0 else 0
-        if framing.reflect and received <= framing.origin:
-            ready = 0
-        if framing.whole_hops:
-            ready = min(ready, framing.count(received))
-        y = self._part(known, received, rate, framing, given, max(given, ready))
-        missing = framing.kept - known.shape[-1]
-        enough = padded(known, (missing, 0)) if missing > 0 else known
-        counts = torch.tensor([received, max(given, ready)])
-        return y, (enough[..., enough.shape[-1] - framing.kept :], counts)
+        blocks = Blocks(self, rate, state)
+        return blocks.run(x), blocks.progress()
+
+    def running(self, state: State, rate: Any) -> Blocks:
+        """Return what processes one block after the other and keeps the state."""
+        return Blocks(self, rate, state)
 
     def finish(self, state: State, rate: Any) -> Tensor:
         """Return the frames that extend beyond the end."""
-        framing, (past, counts) = self.framing(rate), state
-        received, given = counts.tolist()
-        self._check_length(framing, received)
-        known = past[..., past.shape[-1] - min(received, framing.kept) :]
-        return self._part(known, received, rate, framing, given, framing.count(received))
+        return Blocks(self, rate, state).rest()
 
-    def _part(self, known: Tensor, received: int, rate: Any, framing: Framing, first: int, end: int) -> Tensor:
-        """Return some frames of a signal whose last samples are known."""
-        start = received - known.shape[-1]
-        if end <= first:
-            return known.new_zeros(*self.output_shape(tuple(known.shape[:-1])), 0)
-        return self.of_frames(known, rate, start - first * framing.hop + framing.origin, end - first)
-
-    def _check_length(self, framing: Framing, time: int) -> None:
+    def check_length(self, framing: Framing, time: int) -> None:
+        """Raise where a whole signal is too short for a frame or for its padding."""
         edge = max(framing.origin, framing.behind) + 1 if framing.reflect else 1
         shortest = max(edge, framing.length - framing.origin - framing.behind, framing.hop * framing.whole_hops)
         if time < shortest:
@@ -124,6 +120,69 @@ class Framed(Feature):
                 f"x must have at least {shortest} {what} for {self._get_name()}'s windows of {framing.length}, "
                 f"got {time}"
             )
+
+
+class Blocks:
+    """Blocks of a signal: its last samples, and how many samples were received and frames returned.
+
+    They are in the state that `Framed.init_state` returns after `settle`; `resume` continues from there.
+    """
+
+    def __init__(self, of: Framed, rate: Any, state: State) -> None:
+        self._of, self._rate, self._state, self._framing = of, rate, state, of.framing(rate)
+        self.resume()
+
+    def resume(self) -> None:
+        """Continue from the current state."""
+        past, counts = self._state
+        self._received, self._given = counts.tolist()
+        self._past = past[..., past.shape[-1] - min(self._received, past.shape[-1]) :]
+
+    def progress(self) -> State:
+        """Return the state after the last block."""
+        missing = self._framing.kept - self._past.shape[-1]
+        return padded(self._past, (missing, 0)), torch.tensor([self._received, self._given])
+
+    def settle(self) -> None:
+        """Write the progress into the state."""
+        for kept, value in zip(self._state, self.progress(), strict=True):
+            kept.copy_(value)
+
+    def run(self, x: Tensor, frames: Frames | None = None) -> Tensor:
+        """Return the frames that a block completes, of another function than the processor's if one is given."""
+        framing, known, received = self._framing, torch.cat([self._past, x], dim=-1), self._received + x.shape[-1]
+        end = max(self._given, framing.ready(received))
+        y = self._before(end, known, received, frames or self._of.of_frames)
+        self._past, self._received, self._given = known[..., -framing.kept :], received, end
+        return y
+
+    def rest(self) -> Tensor:
+        """Return the frames that extend beyond the end."""
+        self._of.check_length(self._framing, self._received)
+        end = self._framing.count(self._received)
+        return self._before(end, self._past, self._received, self._of.of_frames)
+
+    def again(self, x: Tensor) -> Again | None:
+        """Return a fast call for blocks like this one, if a native call computes frames."""
+        frames = mel_again(x, self._of.settings(x, self._rate))
+        if frames is None:
+            return None
+        shape, dtype, run = x.shape, x.dtype, self.run
+
+        def again(x: Any) -> Tensor | None:
+            if not is_direct(x) or not x.is_cpu or x.requires_grad or x.shape != shape or x.dtype is not dtype:
+                return None
+            return run(x, frames)
+
+        return again
+
+    def _before(self, end: int, known: Tensor, received: int, frames: Frames) -> Tensor:
+        """Return the frames before `end` that were not returned yet, of a signal whose last samples are known."""
+        framing, count = self._framing, end - self._given
+        if count <= 0:
+            return known.new_zeros(*self._of.output_shape(tuple(known.shape[:-1])), 0)
+        origin = received - known.shape[-1] - self._given * framing.hop + framing.origin
+        return frames(known, self._rate, origin, count)
 
 
 class Windowed(Framed):
@@ -188,6 +247,14 @@ class Windowed(Framed):
         framing = self.framing(rate)
         left, span = side - framing.origin, framing.length + (side - framing.origin) + (side - framing.behind)
         return self.of_frames(x, rate, -left, (x.shape[-1] - span) // framing.hop + 1)
+
+
+def mel_frames(x: Tensor, settings: Settings, origin: int, count: int) -> Tensor:
+    """Return bands of the spectra of frames; see `_ops/mel/schema.py`."""
+    before, behind = settings
+    arguments: tuple[Any, ...] = (*before, origin, count, *behind)
+    found: Tensor = _ops.mel_forward(x, *arguments)
+    return found
 
 
 def window_taps(name: Any, length: int, symmetric: bool = False) -> Tensor:

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchfx import _ops
+from torchfx._ops.mel.cpu import Settings
 from torchfx.checks import number_text
 from torchfx.errors import ArgumentError, SampleRateError
 from torchfx.parameters import choice, count, flag, sample_rate
 from torchfx.spectral.filters import mel_bands
-from torchfx.spectral.framed import Framed, Framing, window_taps
+from torchfx.spectral.framed import Framed, Framing, mel_frames, window_taps
 from torchfx.spectral.levels import limited
 
 __all__ = ["PRESETS", "LogMel", "Preset"]
@@ -191,16 +191,18 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
             found = torch.maximum(found, found.amax((-2, -1), keepdim=True) - 2.0)
         return found
 
-    def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
-        """Return the logarithms of some frames."""
+    def settings(self, x: Tensor, rate: Any) -> Settings:
+        """Return the arguments of `_ops.mel_forward`."""
         preset = PRESETS[self.preset]
         length, hop, n_fft = preset.samples(rate)
         bands = self.n_mels or preset.n_mels
         filters = mel_bands(n_fft // 2 + 1, rate, bands, preset.f_min, None, preset.norm, preset.mel_scale)
         taps = window_taps(preset.window, length, preset.symmetric)
         taps = taps if preset.scale == 1 else taps * preset.scale
-        found: Tensor = _ops.mel_forward(
-            x, taps.to(x.device), filters.to(x.device), n_fft, hop, origin, count, preset.reflect, 2.0,
-            preset.preemphasis, preset.centred, preset.gain, preset.floor, preset.offset,
-        )  # fmt: skip
-        return found
+        levels = preset.gain, preset.floor, preset.offset
+        before = taps.to(x.device), filters.to(x.device), n_fft, hop
+        return before, (preset.reflect, 2.0, preset.preemphasis, preset.centred, *levels)
+
+    def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
+        """Return the logarithms of some frames."""
+        return mel_frames(x, self.settings(x, rate), origin, count)

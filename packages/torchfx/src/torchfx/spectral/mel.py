@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from torchfx._ops.mel.cpu import Settings
 from torchfx.core.feature import Feature
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, count, number, sample_rate
 from torchfx.spectral.filters import mel_bands
-from torchfx.spectral.framed import Windowed
-from torchfx.spectral.spectrogram import band_powers
+from torchfx.spectral.framed import Windowed, mel_frames
+from torchfx.spectral.spectrogram import band_settings
 
 __all__ = ["InverseMelScale", "MelScale", "MelSpectrogram"]
 
@@ -107,7 +108,11 @@ class MelSpectrogram(Windowed):
         """Return all dimensions but frames."""
         return (*shape, self.n_mels)
 
+    def settings(self, x: Tensor, rate: Any) -> Settings:
+        """Return the arguments of `_ops.mel_forward`."""
+        bands = mel_bands(self.n_fft // 2 + 1, rate, self.n_mels, self.f_min, self.f_max, self.norm, self.mel_scale)
+        return band_settings(self, x, bands.to(x.device), self.power)
+
     def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
         """Return the bands of some frames."""
-        bands = mel_bands(self.n_fft // 2 + 1, rate, self.n_mels, self.f_min, self.f_max, self.norm, self.mel_scale)
-        return band_powers(self, x, origin, count, bands.to(x.device), self.power)
+        return mel_frames(x, self.settings(x, rate), origin, count)

@@ -10,21 +10,21 @@ from torch import Tensor
 from torch.nn.functional import fold
 from torch.nn.functional import pad as padded
 
-from torchfx import _ops
 from torchfx._ops.mel.composite import framed
+from torchfx._ops.mel.cpu import Settings
 from torchfx.checks import callers_level
 from torchfx.core.feature import Feature
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, count, flag, number, sample_rate, window
 from torchfx.plan import State
-from torchfx.spectral.framed import PAD_MODES, Windowed, window_taps
+from torchfx.spectral.framed import PAD_MODES, Windowed, mel_frames, window_taps
 
 __all__ = [
     "GriffinLim",
     "InverseSpectrogram",
     "SpectralCentroid",
     "Spectrogram",
-    "band_powers",
+    "band_settings",
     "griffin_lim",
     "overlap_added",
 ]
@@ -36,23 +36,18 @@ LEAST_COVER = 1e-11
 GREATEST_HOP = "hop_length must be <= win_length = {}, or samples between the windows are lost, got {}"
 
 
-def band_powers(
+def band_settings(
     of: Windowed,
     x: Tensor,
-    origin: int,
-    count: int,
     filters: Tensor | None,
     power: float,
     gain: float = 0.0,
     floor: float = 0.0,
     offset: float = 0.0,
-) -> Tensor:
-    """Return bands of the spectra of frames, or gain log(max(band + offset, floor)); see `_ops/mel/schema.py`."""
+) -> Settings:
+    """Return the arguments of `mel_frames` for bands, or with a gain for gain log(max(band + offset, floor))."""
     reflect = of.center and of.pad_mode == "reflect"
-    found: Tensor = _ops.mel_forward(
-        x, of.taps(x), filters, of.n_fft, of.hop, origin, count, reflect, power, gain=gain, floor=floor, offset=offset
-    )
-    return found
+    return (of.taps(x), filters, of.n_fft, of.hop), (reflect, power, 0.0, False, gain, floor, offset)
 
 
 class Spectrogram(Windowed):
@@ -78,10 +73,14 @@ class Spectrogram(Windowed):
         """Return all dimensions but frames."""
         return (*shape, self.n_fft // 2 + 1)
 
+    def settings(self, x: Tensor, rate: Any) -> Settings | None:
+        """Return the arguments of `_ops.mel_forward`; None where spectra are complex."""
+        return band_settings(self, x, None, self.power) if self.power else None
+
     def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
         """Return the spectra of some frames."""
-        if self.power:
-            return band_powers(self, x, origin, count, None, self.power)
+        if settings := self.settings(x, rate):
+            return mel_frames(x, settings, origin, count)
         taps = self.taps(x).to(x.dtype)
         frames = framed(x, taps.shape[-1], self.hop, origin, count, self.center and self.pad_mode == "reflect") * taps
         left = (self.n_fft - taps.shape[-1]) // 2
@@ -386,7 +385,7 @@ class SpectralCentroid(Windowed):
 
     def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
         """Return the centroids of some frames."""
-        magnitudes = band_powers(self, x, origin, count, None, 1.0)
+        magnitudes = mel_frames(x, band_settings(self, x, None, 1.0), origin, count)
         frequencies = torch.linspace(0, rate / 2, self.n_fft // 2 + 1, dtype=x.dtype, device=x.device)
         total = magnitudes.sum(-2, keepdim=True)
         return (frequencies @ magnitudes)[..., None, :] / torch.where(total > 0, total, 1.0)
