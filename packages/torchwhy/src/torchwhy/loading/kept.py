@@ -28,7 +28,7 @@ FOLDER: Final = ".torchwhy"
 
 
 class _Source(msgspec.Struct, frozen=True):
-    """What a summary was made of, and by whom."""
+    """The source of a summary: its file, and what read it."""
 
     path: str
     size: int
