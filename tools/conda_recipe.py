@@ -2,7 +2,7 @@
 
     python tools/conda_recipe.py dist torchwhy --maintainer NAME > recipe.yaml
 
-Version and hash are those of the source distribution in the folder; pyproject.toml of the package has the rest.
+Version and hash belong to the source distribution in the folder; pyproject.toml of the package has the rest.
 conda-forge builds the native library for each platform with its own compilers.
 """
 

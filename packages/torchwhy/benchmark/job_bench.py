@@ -3,9 +3,9 @@
     python -m benchmark.job_bench write FOLDER --ranks 100 --megabytes 50 --straggler 37
     python -m benchmark.job_bench read FOLDER --workers 2
 
-The traces are those of a simulated program (tests/simulator) with one rank whose device is slower, repeated with later
-times and other ids up to the size asked for. Ranks differ in rank, clock, process and device. With --distinct, only so
-many files are written; the other ranks are hard links to them, and their names tell their ranks.
+The traces come from a simulated program (tests/simulator) with one rank whose device is slower, repeated with later
+times and other ids up to the requested size. Ranks differ in rank, clock, process and device. With --distinct, only so
+many files are written; the other ranks are hard links to them, and their names show their ranks.
 
 "read" reads all ranks without kept summaries, describes the job and renders its page, each once, and prints seconds per
 GB, the processor's seconds, and the peak memory of this process and of the largest worker.

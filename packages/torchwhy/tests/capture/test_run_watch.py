@@ -6,7 +6,7 @@ from torchwhy.capture.run_watch import RunWatch
 
 
 def reads():
-    time.sleep(0.4)  # much longer than is asked for: on a busy machine the first sample is late
+    time.sleep(0.4)  # much longer than requested: on a busy machine the first sample is late
 
 
 def steps():

@@ -218,7 +218,7 @@ def test_the_table_of_ranks_is_a_file(folder, tmp_path, to):
             2,
             "--table of several ranks must be one of ranks, collectives, stragglers",
         ),
-        (("--to", "speedscope"), 2, "--to speedscope is about one trace, and job has those of several ranks"),
+        (("--to", "speedscope"), 2, "--to speedscope is about one trace, and job holds traces of several ranks"),
         (("--to", "csv", "--engine", "spark"), 2, "engine must be one of processes, ray, got 'spark'"),
     ],
 )

@@ -69,7 +69,9 @@ def _export(path: str, to: str, table: str, output: Path) -> Export:
 
 def _of_job(folder: str, to: str, table: str, output: Path | None, reading: Reading) -> Export:
     if to not in TABLE_FORMATS:
-        raise ArgumentError(f"--to {to} is about one trace, and {folder} has those of several ranks: name one of them")
+        raise ArgumentError(
+            f"--to {to} is about one trace, and {folder} holds traces of several ranks: name one of them"
+        )
     check_job_table(table)
     with patience(f"reading {folder}"):
         job = read_job(folder, reading, settings_from(find_pyproject(Path.cwd())).thresholds)

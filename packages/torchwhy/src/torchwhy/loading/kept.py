@@ -67,7 +67,7 @@ class KeptSummaries:
         return replace(kept.summary, file=str(trace)) if kept.source == source else None
 
     def keep(self, trace: Path, summary: Summary) -> None:
-        """Keep the summary of a trace as it was when `of` was asked for it: it may have changed while it was read.
+        """Keep the summary of a trace with the size and time that `of` read: it may have changed meanwhile.
 
         Raises:
             OSError: the file cannot be written.

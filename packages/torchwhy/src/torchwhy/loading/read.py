@@ -82,7 +82,7 @@ def _compile_log(trace: Trace, given: str | os.PathLike[str] | None) -> CompileL
 
 
 def _recordings(path: Path, rank: int | None) -> list[Trace]:
-    """The recordings of captures in a file, or in a folder those of this rank and those whose names show none."""
+    """The recordings of captures in a file, or in a folder this rank's and those whose names show none."""
     keep = {**OF_LAUNCHES, **ARGUMENTS}
     if not path.is_dir():
         return [Trace(str(path), scan(path, keep))]

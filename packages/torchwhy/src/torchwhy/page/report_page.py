@@ -142,7 +142,7 @@ def difference_page(
 
 
 def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = None, max_size: int = MAX_SIZE) -> str:
-    """Return the page of a job: its ranks, and their events on one timeline, of many ranks those of the most unlike.
+    """Return the page of a job: its ranks, and their events on one timeline; of many ranks only the most unlike.
 
     Args:
         job: the traces of all ranks.

@@ -90,7 +90,7 @@ class Job:
         """One row per rank: its window and what filled it, the time it waited and was waited for, and what limits it.
 
         `straggling` is the part of its window for which others waited for it; `limit` and `finding` (the name of the
-        first rule, "" for none) are those of the rank's trace alone.
+        first rule, "" for none) concern the rank's trace alone.
         """
         every = self.summaries
         table = self.stragglers().sorted("rank", descending=False)
