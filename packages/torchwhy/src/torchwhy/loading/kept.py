@@ -72,7 +72,7 @@ class KeptSummaries:
         Raises:
             OSError: the file cannot be written.
         """
-        if trace not in self._sources:  # it could not be looked at
+        if trace not in self._sources:  # its size and time could not be read
             return
         nameless = replace(summary, file="")
         try:

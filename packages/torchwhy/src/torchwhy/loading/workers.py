@@ -55,7 +55,7 @@ def check_engine(engine: str, workers: int | None) -> None:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file; 0 of one that is not there any more, which reading it will report."""
+    """Bytes of a file; 0 of a missing file, which reading it will report."""
     try:
         return path.stat().st_size
     except OSError:
