@@ -90,10 +90,11 @@ def test_a_late_step_adds_one_call_to_a_stream(wave):
     assert len(python_calls(lambda: stream.process(wave.ys))) <= 5
 
 
-def test_a_streams_frames_of_features_are_some_dozen_calls(generator):
+def test_a_streams_frames_of_features_are_a_handful_of_calls(generator):
     stream = fx.realtime.Stream(fx.spectral.LogMel("whisper", normalize=False), 16_000, 1)
     block = torch.randn(1, 1600, generator=generator)
-    assert len(python_calls(lambda: stream.process(block))) <= 52
+    stream.process(block)
+    assert len(python_calls(lambda: stream.process(block))) <= 10
 
 
 def test_a_response_on_a_tensor_is_a_score_of_calls(wave):

@@ -235,7 +235,7 @@ def test_odd_signals_equal_contiguous_ones():
 
 def test_declared_parameters_are_shown_and_checked():
     low = fx.filter.LoButterworth(1000, fs=FS)
-    for value, message in ((50_000, r"\(0, 24000\) Hz, got 50000"), (-1, "got -1"), ("1k", "must be a number in Hz")):
+    for value, message in ((50_000, r"\(0, 24000\) Hz, got 50000"), (-1, "got -1"), ("1x", "must be a number in Hz")):
         with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
             low.cutoff = value
     assert low.cutoff == 1000

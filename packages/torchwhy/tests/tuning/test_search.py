@@ -11,6 +11,7 @@ from torchwhy.capture.launch.program import Program
 from torchwhy.cli import try_changes as command
 from torchwhy.errors import ArgumentError
 from torchwhy.present.formats import FORMATS, render
+from torchwhy.tuning import trial
 from torchwhy.tuning.document import try_document
 from torchwhy.tuning.records import Facts, Loader, Record, Results
 from torchwhy.tuning.search import search
@@ -19,6 +20,12 @@ from torchwhy.tuning.trial import ProgramFailedError
 FACTS = Facts(
     threads=4, processors=4, libraries=("libc",), loaders=(Loader(line="train.py:31"),), trained=True, modules=("Net",)
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def orders():
+    """The orders of the rounds are the same in each run of the tests."""
+    trial._ORDER.seed(0)
 
 
 class Pretended:
@@ -121,9 +128,8 @@ def test_a_busy_machine_leaves_changes_undecided(budget_s, spread):
     for one in found.tried:
         assert one.kind != "no difference seen" or 1 / one.shift.low <= 1.1, one
     answer = try_document(found).data
-    undecided = any(one.kind == "undecided" for one in found.tried)
     assert answer.kind == ("helps" if found.best else "undecided")
-    assert undecided or found.best
+    assert found.best or any(one.kind in {"undecided", "could not be tried"} for one in found.tried)
     assert found.best or "No change was shown to make the program faster, and some may" in answer.sentence
 
 

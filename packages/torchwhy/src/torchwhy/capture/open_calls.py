@@ -11,6 +11,7 @@ import ctypes
 import functools
 import gc
 import sys
+from types import FrameType
 from typing import Any, Final
 
 __all__ = ["detach_labels", "inside_pytorch", "inside_transform"]
@@ -54,7 +55,7 @@ def _label_begins_or_ends() -> bool:
     just ended: the collection holds Python's lock, other threads wait for that, and the collection's label ends then.
     """
     file = getattr(sys.modules.get("torch.autograd.profiler"), "__file__", None)
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != file:
         frame = frame.f_back
     return frame is not None

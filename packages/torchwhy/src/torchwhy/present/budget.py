@@ -52,7 +52,7 @@ def cut_to(text: str, tokens: int) -> str:
     """Cut a text at its end so that it takes no more than some tokens; a quotation that is cut is closed.
 
     >>> cut_to('evidence: "a name that is too long to read in full"', 12)
-    'evidence: "a name that nobo..."'
+    'evidence: "a name that is ..."'
     """
     if tokens_in(text) <= tokens:
         return text
