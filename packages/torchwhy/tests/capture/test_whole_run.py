@@ -101,6 +101,31 @@ def run(session, seconds, monkeypatch, limits=None, look_s=0.01):
     return whole, held
 
 
+@pytest.mark.parametrize("seconds", [0.01, 0.5, 5, 20])
+@pytest.mark.parametrize("rate", [0, 10, 300_000])
+def test_what_was_due_begins_no_window_while_another_call_ends_one(rate, seconds, monkeypatch):
+    """A pending call may be made in the middle of a stop: the recorder runs no more, and has not ended yet."""
+    session, nested = Session(rate), []
+    whole, _ = run(session, seconds, monkeypatch)
+    session.record_everything(Options())
+    whole._over, whole._paused, whole._false_alarm = False, False, True
+    session.work(1.0)
+
+    def listen(name):
+        original = getattr(session, name)
+        monkeypatch.setattr(session, name, lambda *given, **named: (nested.append(name), original(*given, **named)))
+
+    session.running = False
+    for name in ("stop", "record_on", "record_everything"):
+        listen(name)
+    whole._change()
+    assert not nested
+    assert not session.running
+    session.running = True
+    whole._change()
+    assert nested[0] == "stop"
+
+
 @pytest.mark.parametrize("seconds", [0.2, 5, 60])
 @pytest.mark.parametrize("slower", [0.3, 1, 5])
 @pytest.mark.parametrize("rate", [10, 1000, 30_000, 300_000, 1_000_000])

@@ -174,6 +174,7 @@ class WholeRun:
         if self._worked_s() < _LEFT * self._limits.seconds:
             self._beginning = len(self._session.count_events())
         self._granted_s = max(self._granted_s, self._spent_s) + _OF_THREADS * self._limits.allowance_s
+        self._paused = False  # a call that still waits is to begin nothing meanwhile
         self._session.record_on(all_threads=True)
         self._window_has_begun()
         self._watch(anywhere=True)
@@ -236,6 +237,11 @@ class WholeRun:
     def _change(self) -> None:
         """End the window that is open, and record on in another when that may be."""
         with self._ending:
+            # What was due may have ended meanwhile, or end right now: the program has ended or records itself, and the
+            # interpreter makes the call that was waiting in the middle of that. A recording that begins within the end
+            # of another one ends the process.
+            if not (self._records() or self._paused):
+                return
             # Not inside a call that is being recorded: it must not outlive its recording while the next one runs. When
             # a backward pass or an operator of a transform returns, PyTorch gives the thread back the recording that it
             # began in.
