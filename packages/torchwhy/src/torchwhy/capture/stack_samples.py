@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import gc
 import linecache
 import os
 import re
@@ -11,6 +12,7 @@ import sysconfig
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -95,14 +97,15 @@ class StackSampler:
         switching, this = _SwitchInterval(), threading.get_ident()
         _watching.add(this)
         while not self._ended.acquire(timeout=self._every):
-            frames = sys._current_frames()
-            frame = frames.get(self._thread)
-            switching.adapt(len(frames.keys() - _watching))
-            del frames
-            if frame is None:
-                break
-            stack = tuple(islice(_walk(frame), DEEPEST) if self._whole else filter(_may_be_own, _walk(frame)))
-            del frame
+            with _without_collections():
+                frames = sys._current_frames()
+                frame = frames.get(self._thread)
+                switching.adapt(len(frames.keys() - _watching))
+                del frames
+                if frame is None:
+                    break
+                stack = tuple(islice(_walk(frame), DEEPEST) if self._whole else filter(_may_be_own, _walk(frame)))
+                del frame
             self._taken.append((time.time_ns(), self._stacks.setdefault(stack, len(self._stacks))))
             if len(self._taken) >= MOST:
                 self._taken, self._every = self._taken[::2], self._every * 2
@@ -126,6 +129,47 @@ class StackSampler:
                     samples.lines.append(linecache.getline(code.co_filename, line).strip()[:120])
             samples.stacks.append([known[place] for place in stack])
         return samples
+
+
+class _Collections:
+    """Whether collections wait until frames have been read, and must begin again afterwards."""
+
+    def __init__(self) -> None:
+        self.lock, self.wait = threading.Lock(), False
+
+    def forked(self) -> None:
+        """Begin again in a child process, in which no sampler runs."""
+        if self.wait:
+            gc.enable()
+        self.__init__()  # type: ignore[misc]
+
+
+_collections: Final = _Collections()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_collections.forked)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Let no collection begin while frames of another thread are read, in Python 3.11.
+
+    That version makes a frame's object when it is read. A collection that begins there calls Python, which lets the
+    other thread run on; its frame ends, and the object refers to freed memory. Later versions collect between bytecodes.
+    """
+    if sys.version_info[:2] != (3, 11):
+        yield
+        return
+    with _collections.lock:
+        if not gc.isenabled():
+            yield
+            return
+        _collections.wait = True
+        gc.disable()
+        try:
+            yield
+        finally:
+            gc.enable()
+            _collections.wait = False
 
 
 class _SwitchInterval:
