@@ -1,5 +1,6 @@
 """Samples of the stacks say where a program's Python is, with the line that runs."""
 
+import gc
 import json
 import sys
 import threading
@@ -118,3 +119,20 @@ def test_a_switch_interval_that_the_program_sets_stays():
         assert sys.getswitchinterval() == pytest.approx(0.02)
     finally:
         sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_collections_are_as_the_program_has_them_after_stacks_were_read(enabled):
+    (gc.enable if enabled else gc.disable)()
+    try:
+        sampler = StackSampler(0.0005)
+        until = time.perf_counter() + 0.05
+        while time.perf_counter() < until:
+            sum(range(100))
+        sampler.end()
+        until = time.perf_counter() + 10  # the last look may not be over yet
+        while gc.isenabled() is not enabled and time.perf_counter() < until:
+            time.sleep(0.01)
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()

@@ -154,7 +154,7 @@ def _without_collections() -> Iterator[None]:
     """Let no collection begin while frames of another thread are read, in Python 3.11.
 
     That version makes a frame's object when it is read. A collection that begins there calls Python, which lets the
-    other thread run on; its frame ends, and the object refers to freed memory. Later versions collect between bytecodes.
+    other thread run on; its frame ends, and the object refers to freed memory. Later versions collect elsewhere.
     """
     if sys.version_info[:2] != (3, 11):
         yield
