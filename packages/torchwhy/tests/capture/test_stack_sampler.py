@@ -136,3 +136,33 @@ def test_collections_are_as_the_program_has_them_after_stacks_were_read(enabled)
         assert gc.isenabled() is enabled
     finally:
         gc.enable()
+
+
+def test_no_collection_begins_in_python_3_11_while_frames_are_read(monkeypatch):
+    enabled, read = [], threading.Event()
+
+    def current_frames():
+        enabled.append(gc.isenabled())
+        read.set()
+        return {}
+
+    monkeypatch.setattr(sys, "_current_frames", current_frames)
+    sampler = StackSampler(0.0005)
+    assert read.wait(60)
+    sampler.end()
+    assert enabled == [sys.version_info[:2] != (3, 11)]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_fork_while_frames_are_read_leaves_collections_as_the_program_has_them(enabled):
+    collections = stack_samples._Collections()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with collections.waiting():
+            collections.forked()
+            assert gc.isenabled() is enabled
+            with collections.waiting():  # a sampler of the child's
+                pass
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()

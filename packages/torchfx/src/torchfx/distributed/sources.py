@@ -247,7 +247,7 @@ def collisions(jobs: Sequence[Job]) -> dict[Job, ArgumentError]:
 
 
 def _real_paths() -> Callable[[str], str]:
-    """Return `os.path.realpath` for many files of few folders, which are requested once."""
+    """Return `os.path.realpath` for many files of few folders, each resolved once."""
     folders = cache(os.path.realpath)
 
     def real(path: str) -> str:

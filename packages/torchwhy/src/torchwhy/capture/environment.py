@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchwhy.capture.cuda_graphs import driver_version
+from torchwhy.processors import usable_processors
 
 __all__ = ["describe"]
 
@@ -35,7 +36,7 @@ def describe() -> dict[str, Any]:
             "platform": platform.platform(),
         },
         "host": platform.node(),
-        "cpu": {"name": _cpu_name(), "cores": os.cpu_count(), "usable": _usable(), "governor": _governor()},
+        "cpu": {"name": _cpu_name(), "cores": os.cpu_count(), "usable": usable_processors(), "governor": _governor()},
         "gpus": _gpus() if torch.cuda.is_initialized() else [],
         "settings": _settings(),
         "variables": {name: value for name, value in sorted(os.environ.items()) if _matters(name)},
@@ -82,10 +83,6 @@ def _cpu_name() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
-
-
-def _usable() -> int | None:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _governor() -> str | None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchwhy.processors import usable_processors
+
 __all__ = ["ProcessorMark", "ProcessorTime", "waited_ns"]
 
 SCHEDSTAT = Path("/proc/thread-self/schedstat")  # of the thread that reads it
@@ -56,7 +58,7 @@ class ProcessorMark:
             cpu_us=(cpu_ns - self._cpu_ns) / 1000,
             waited_us=(waited - self._waited_ns) / 1000 if known else None,  # type: ignore[operator]
             load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-            cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+            cores=usable_processors(),
             threads=torch.get_num_threads() if torch is not None else None,
         )
 

@@ -34,7 +34,7 @@ class PythonCalls:
 
     def end(self) -> int | None:
         """Return how many calls there were, or None where they could not be counted."""
-        # A bound method is another object each time it is requested, but an equal one.
+        # A bound method is another object each time it is read, but an equal one.
         if not self._counts or threading.get_ident() != self._thread or sys.getprofile() != self._note:
             return None
         sys.setprofile(None)

@@ -97,7 +97,7 @@ class StackSampler:
         switching, this = _SwitchInterval(), threading.get_ident()
         _watching.add(this)
         while not self._ended.acquire(timeout=self._every):
-            with _without_collections():
+            with _collections.waiting():
                 frames = sys._current_frames()
                 frame = frames.get(self._thread)
                 switching.adapt(len(frames.keys() - _watching))
@@ -132,44 +132,46 @@ class StackSampler:
 
 
 class _Collections:
-    """Whether collections wait until frames have been read, and must begin again afterwards."""
+    """Garbage collections, which wait while a sampler reads frames, in Python 3.11.
+
+    That version makes a frame's object when it is read. A collection that begins there calls Python, which lets the
+    other thread run on and free the frame. Later versions collect elsewhere.
+
+    If the program disables collections just then, it is overruled.
+    """
 
     def __init__(self) -> None:
-        self.lock, self.wait = threading.Lock(), False
+        self._reading, self._wait = threading.Lock(), False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let none begin."""
+        if sys.version_info[:2] != (3, 11):
+            yield
+            return
+        with self._reading:
+            self._wait = gc.isenabled()
+            gc.disable()
+            try:
+                yield
+            finally:
+                self.resume()
+
+    def resume(self) -> None:
+        """Let them begin again, if they were enabled."""
+        if self._wait:
+            gc.enable()
+        self._wait = False
 
     def forked(self) -> None:
-        """Begin again in a child process, in which no sampler runs."""
-        if self.wait:
-            gc.enable()
-        self.__init__()  # type: ignore[misc]
+        """Do the same in a child process, in which no sampler runs that would."""
+        self._reading = threading.Lock()
+        self.resume()
 
 
 _collections: Final = _Collections()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_collections.forked)
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Let no collection begin while frames of another thread are read, in Python 3.11.
-
-    That version makes a frame's object when it is read. A collection that begins there calls Python, which lets the
-    other thread run on; its frame ends, and the object refers to freed memory. Later versions collect elsewhere.
-    """
-    if sys.version_info[:2] != (3, 11):
-        yield
-        return
-    with _collections.lock:
-        if not gc.isenabled():
-            yield
-            return
-        _collections.wait = True
-        gc.disable()
-        try:
-            yield
-        finally:
-            gc.enable()
-            _collections.wait = False
 
 
 class _SwitchInterval:

@@ -237,9 +237,8 @@ class WholeRun:
     def _change(self) -> None:
         """End the window that is open, and record on in another when that may be."""
         with self._ending:
-            # What was due may have ended meanwhile, or end right now: the program has ended or records itself, and the
-            # interpreter makes the call that was waiting in the middle of that. A recording that begins within the end
-            # of another one ends the process.
+            # The interpreter may make this call while the program, which ends or records itself, ends the window: then
+            # no other one may begin.
             if not (self._records() or self._paused):
                 return
             # Not inside a call that is being recorded: it must not outlive its recording while the next one runs. When

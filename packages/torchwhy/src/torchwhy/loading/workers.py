@@ -20,6 +20,7 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
 from torchwhy.errors import ArgumentError, MissingPackageError, TraceError
+from torchwhy.processors import usable_processors
 from torchwhy.ranks.summary import Summary, summary_of
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.trace.file.columns import ARGUMENTS
@@ -81,7 +82,7 @@ def read_all(
     if engine == "ray":
         yield from _in_ray(largest_first, workers, thresholds)
         return
-    wanted = workers or (1 if sum(sizes.values()) <= SMALL else _processors())
+    wanted = workers or (1 if sum(sizes.values()) <= SMALL else usable_processors())
     wanted = min(wanted, len(paths))
     if wanted <= 1:
         for path in paths:
@@ -109,11 +110,6 @@ def read_all(
                 job.cancel()
             for reader in readers:
                 reader.close()
-
-
-def _processors() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Reader:

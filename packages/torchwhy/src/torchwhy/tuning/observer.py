@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import random
 import sys
 import threading
@@ -17,6 +16,7 @@ from typing import Any, Final
 from torchwhy.capture.launch.discovery import Source
 from torchwhy.capture.launch.hooks import StepWatch
 from torchwhy.capture.launch.importing import after_import
+from torchwhy.processors import usable_processors
 from torchwhy.tuning.records import Facts, Loader, Record, Request, Results
 
 __all__ = ["EnoughStepsError", "Observer", "program_line"]
@@ -278,7 +278,7 @@ class Observer:
     def _facts(self, torch: Any) -> Facts:
         return Facts(
             threads=self._threads or torch.get_num_threads(),
-            processors=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+            processors=usable_processors(),
             threads_set=self._threads_set,
             libraries=_libraries(),
             loaders=tuple(self._loaders[:CALLS]),

@@ -77,7 +77,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     Known problems: the profiler doesn't see what Python does without stacks, nor native code that it calls past
     PyTorch's operators (NumPy, SciPy, an extension): that may be the program's very work. A thread that the
     operating system takes off its processor looks the same, so stretches count only at places where they are usual, and
-    up to three times as much of the window is requested where `torchwhy profile` notes that the thread waited for one.
+    up to three times as much of the window is required where `torchwhy profile` notes that the thread waited for one.
     """
     events, steps = trace.events, trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):

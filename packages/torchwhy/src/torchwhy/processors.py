@@ -1,0 +1,12 @@
+"""How many processors this process may use."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["usable_processors"]
+
+
+def usable_processors() -> int:
+    """Return the processors that the system lets this process run on, at least 1."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
