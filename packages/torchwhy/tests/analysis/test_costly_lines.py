@@ -4,6 +4,7 @@ import random
 import re
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ from tests.present.documents import shown
 from tests.traces import Story, a_finding, samples
 from torchwhy.analysis import line_remarks
 from torchwhy.analysis.costly_lines import LEAST, MOST, costly_lines
+from torchwhy.present.hotspots import costly_lines_block
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import Diagnosis
 from torchwhy.trace.derived.host_activity import outer_operators
@@ -171,6 +173,17 @@ def test_words_on_how_often_a_line_runs_and_on_sizes():
     assert "3 aten::randn a step. " in said
 
 
+@pytest.mark.parametrize(("caller", "shown_twice"), [("<listcomp>", False), ("<module>", False), ("", True)])
+def test_a_comprehension_in_a_line_has_no_other_line_as_caller(caller, shown_twice):
+    line = costly_lines(program((12, MM, 400, SQUARE)))[0]
+    place = f"train.py(7): {caller}" if caller else "train.py(71): main"
+    line = msgspec.structs.replace(
+        line, line="train.py(7): <listcomp>", caller=place, caller_source="x = [[f(i) for i in a] for a in b]"
+    )
+    [rows] = costly_lines_block((line,), 4)
+    assert ("as in" in str(rows)) is shown_twice
+
+
 def test_samples_alone_tell_lines_too():
     found = costly_lines(program((12, MM, 4000, SQUARE), (13, MM, 2000, SQUARE), backward={1: 1500}, frames=False))
     assert [(line.line, line.time_us, line.backward_us) for line in found] == [
@@ -248,7 +261,7 @@ FACTORS = "aten::linalg_cholesky"
 BIG = [[400, 400], [400, 400]]
 REMARKS = {
     "_python_runs": (
-        "No operator runs for 9\\d% of its time",
+        "For 9\\d% of its time no operator runs",
         lambda: program((12, "", 5000, None), (12, "aten::add", 100, [[9]])),
         lambda: program((12, "", 100, None), (12, MM, 5000, BIG)),
     ),

@@ -227,8 +227,8 @@ def _python_runs(trace: Trace, line: ProgramLine) -> Iterator[str]:
         f", {part} of the samples in {short_frame(frame)}" if 2 * count > inner.total() and not code_of(frame) else ""
     )
     yield (
-        f"No operator runs for {percent(line.python.total / whole)} of its time: Python does, or what it calls that is "
-        f"no operator{below}."
+        f"For {percent(line.python.total / whole)} of its time no operator runs, but Python or other code that it "
+        f"calls{below}."
     )
 
 

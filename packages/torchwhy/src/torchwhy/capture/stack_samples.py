@@ -134,8 +134,9 @@ class StackSampler:
 class _Collections:
     """Garbage collections, which wait while a sampler reads frames, in Python 3.11.
 
-    That version makes a frame's object when it is read. A collection that begins there calls Python, which lets the
-    other thread run on and free the frame. Later versions collect elsewhere.
+    That version makes a frame's object when it is read. A collection that begins there calls Python, which lets other
+    threads run on: one frees the frame, or waits with Python's lock for the list of threads, which
+    `sys._current_frames` holds, for ever. Later versions collect elsewhere.
 
     If the program disables collections just then, it is overruled.
     """

@@ -128,7 +128,8 @@ def _line_text(line: CostlyLine, steps: int) -> str:
     place += f" (and {counted(len(line.others), 'other line', 'other lines')} there)" if line.others else ""
     runs = f", in {line.runs / steps:,.3g} runs of its function a step" if steps and line.runs >= 2 * steps else ""
     caller = f": {line.caller_source}" if line.caller_source else ""
-    called = f"{runs}, as in {line.caller}{caller}" if line.caller else runs
+    elsewhere = line.caller.rpartition(": ")[0] != line.line.rpartition(": ")[0]  # than a nested comprehension's line
+    called = f"{runs}, as in {line.caller}{caller}" if line.caller and elsewhere else runs
     parts = [f"{duration(line.backward_us)} of it in the backward pass"] if line.backward_us else []
     parts += [f"{duration(line.python_us)} in Python"] if 10 * line.python_us >= line.time_us else []
     spent = f"{duration(line.time_us)}{f' ({enumeration(parts)})' if parts else ''}"
