@@ -18,7 +18,7 @@ from torchwhy.rules.diagnose import Diagnosis
 KEYS = {
     "": "schema trace window gpu launches breakdown verdict findings muted ran",
     "trace": "file events devices rank world_size repairs",
-    "window": "gpu_span_us steps inferred",
+    "window": "unshown_us gpu_span_us steps inferred",
     "launches": "count without_kernel kernels_without_launch graph_launches",
     "verdict": "kind sentence",
 }

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.rules import (
     case_batches,
     case_host_bound,
-    case_launches,
     case_optimizer,
     case_ordinary,
     case_steps,
@@ -129,11 +128,6 @@ def test_slow_steps_of_a_busy_machine_are_not_the_programs(waited_us, severity):
 
 def test_advice_without_a_data_loader_speaks_of_none():
     assert "DataLoader" not in one(case_steps.every_step_stops(), "between-steps-gap").fix
-
-
-def test_work_from_before_the_recording_is_not_the_hosts():
-    gap = one(case_launches.work_from_before_the_recording(), "one-giant-gap")
-    assert gap.cause.startswith("The next kernel was launched 2.50 ms before it began")
 
 
 def test_counters_explain_missing_kernels():

@@ -1,11 +1,16 @@
 """Why a device was idle, how far the host was ahead, and what its waits cost: on traces short enough to do by hand."""
 
+import random
+
 import pytest
 
 from tests.traces import Story
+from torchwhy.analysis.breakdown import breakdown
+from torchwhy.analysis.caveats import caveats
+from torchwhy.analysis.names import PartName, VerdictKind
 from torchwhy.trace.derived.gaps import Cause, device_window, giant_gap, idle_gaps
 from torchwhy.trace.derived.host_activity import host_during, outer_operators
-from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.idle import idle_time, shown_from
 from torchwhy.trace.derived.launches import (
     device_known,
     graph_captures,
@@ -14,6 +19,7 @@ from torchwhy.trace.derived.launches import (
     queue_at_launch,
 )
 from torchwhy.trace.derived.waits import host_waits
+from torchwhy.trace.model.intervals import Intervals
 
 US = 1000
 
@@ -72,10 +78,10 @@ def test_a_wait_of_another_name_counts_when_its_copy_was_over_before_it_returned
 def test_a_gap_is_the_hosts_until_the_launch_returns_and_the_devices_from_then_on():
     made = Story()
     made.step(1, 0, 3000)
-    made.kernel("first", 2800, 100, launch_at=300, launch_us=10)
+    made.kernel("first", 1200, 1700, launch_at=300, launch_us=10)
     gaps = idle_gaps(made.trace())
     pieces = [(Cause(cause), length // US) for cause, length in zip(gaps.cause.tolist(), gaps.lengths, strict=True)]
-    assert pieces == [(Cause.HOST, 310), (Cause.DEVICE, 2490), (Cause.END, 100)]
+    assert pieces == [(Cause.HOST, 310), (Cause.DEVICE, 890), (Cause.END, 100)]
     made = Story()
     made.step(1, 0, 3000)
     made.kernel("first", 320, 100, launch_at=300, launch_us=10)
@@ -96,10 +102,10 @@ def test_a_wait_is_answerable_until_the_next_launch_has_returned():
 def test_without_steps_the_device_is_judged_from_the_first_launch():
     made = Story()
     made.op("aten::empty", 0, 100)
-    made.kernel("first", 2800, 100, launch_at=300, launch_us=10)
+    made.kernel("first", 1200, 100, launch_at=300, launch_us=10)
     trace = made.trace()
     window = device_window(trace)
-    assert (window.start - trace.beginning, window.end - trace.beginning) == (300 * US, 2900 * US)
+    assert (window.start - trace.beginning, window.end - trace.beginning) == (300 * US, 1300 * US)
 
 
 def test_loading_a_kernels_code_is_the_programs():
@@ -255,3 +261,62 @@ def test_no_device_no_gaps():
     trace = made.trace()
     assert len(idle_gaps(trace)) == len(host_waits(trace).rows) == len(queue_at_launch(trace)) == 0
     assert giant_gap(trace) is None
+
+
+def late_to_begin(wait, host=100, other=0):
+    """A step whose first kernel on stream 7 begins so many microseconds after its launch; then 50 ms of work."""
+    made, begins = Story(), host + 8 + wait
+    made.step(1, 0, host + 200)
+    made.op("aten::addmm", 0, host + 200)
+    if other:
+        made.kernel("copies", 20, other, launch_at=10, stream=20)
+    for i in range(50):
+        made.kernel("gemm", begins + 1000 * i, 1000, launch_at=host + 2 * i, launch_us=2)
+    return made.trace()
+
+
+@pytest.mark.parametrize("other", [0, 30])
+def test_a_stream_that_is_late_with_its_first_work_had_other_work_before(other):
+    trace = late_to_begin(20_000, other=other)
+    first = 20_108 * US
+    assert shown_from(trace) == first
+    assert device_window(trace).start == first
+    assert not len(idle_gaps(trace))
+    assert not len(idle_time(trace))
+    parts = breakdown(trace)
+    assert parts.share(PartName.COMPUTING) == 1
+    assert (parts.steps, parts.window_us) == (1, 50_000)
+    assert caveats(trace, VerdictKind.COMPUTE, frozenset())[1].startswith("The first 20.1 ms are left out")
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        late_to_begin(900),  # too short to prove anything
+        late_to_begin(2000, host=2500),  # the host was late for most of it
+        late_to_begin(20_000, other=5000),  # work was recorded before
+    ],
+)
+def test_what_shows_a_device_without_work_is_kept(trace):
+    assert shown_from(trace) == trace.window.start
+    assert len(idle_gaps(trace))
+
+
+def test_nothing_is_called_idle_that_a_cut_has_taken_away():
+    chance = random.Random(5)
+    for _ in range(60):
+        length, ahead = chance.choice([300, 2000, 20_000]), chance.randrange(2, 40)
+        work, free = [], 0
+        for i in range(120):
+            launched = max(20 * i, (work[i - ahead][1] if i >= ahead else 0))
+            begins = max(free, launched + 6)
+            free = begins + chance.randrange(length // 2, length)
+            work.append((begins, free, launched))
+        cut = chance.choice([launched for _, _, launched in work[20:100]])
+        made = Story()
+        for begins, ends, launched in work:
+            if launched >= cut:
+                made.kernel("gemm", begins - cut, ends - begins, launch_at=launched - cut)
+        trace = made.trace()
+        busy = Intervals.union([(b - cut) * US for b, _, _ in work], [(e - cut) * US for _, e, _ in work])
+        assert (idle_time(trace) & busy).total <= 1_000_000  # less than it takes to prove anything

@@ -15,7 +15,7 @@ from torchwhy.trace.derived.idle import closing_wait, profiler_overhead, work_qu
 from torchwhy.trace.derived.launches import graph_captures
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.stack_samples import stack_samples
-from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.derived.steady_state import shown_window, steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.compiler import COMPILED_CODE
 from torchwhy.trace.meaning.kinds import Kind, Meaning
@@ -97,7 +97,8 @@ class Breakdown(msgspec.Struct, frozen=True):
 
     Attributes:
         of: "gpu", or "host" where no device worked.
-        window: the name of the stretch of time they add up to: the trace's window, without a cold first step.
+        window: the name of the stretch of time they add up to: the trace's window, without a cold first step and
+            a beginning in which the device's work wasn't recorded.
         window_us: its length.
         steps: how many steps are in it.
         step: the time of a whole step on the host; None for fewer than two steps.
@@ -122,8 +123,8 @@ class Breakdown(msgspec.Struct, frozen=True):
 
 def breakdown(trace: Trace) -> Breakdown:
     """Split the window by what the device did, or on a machine without one by what the program did."""
-    window, found = trace.derived(steady_window), trace.derived(parts_of)
-    steps = [step for step in trace.steps_found if step.start >= window.start]
+    window, found = trace.derived(shown_window), trace.derived(parts_of)
+    steps = [step for step in trace.steps_found if step.start >= trace.derived(steady_window).start]
     return Breakdown(
         "gpu" if trace.has_gpu else "host",
         window.name,
@@ -138,7 +139,7 @@ def breakdown(trace: Trace) -> Breakdown:
 
 def parts_of(trace: Trace) -> Parts:
     """When each part of the window took place; `trace.derived(parts_of)` splits it once."""
-    window = trace.derived(steady_window)
+    window = trace.derived(shown_window)
     rest = Intervals.union([window.start], [window.end])
     found: Parts = []
     for name, label, when in _device_parts(trace) if trace.has_gpu else _host_parts(trace):

@@ -8,9 +8,10 @@ import numpy as np
 
 from torchwhy.analysis.breakdown import parts_of
 from torchwhy.analysis.names import PartName, VerdictKind
+from torchwhy.trace.derived.idle import shown_from
 from torchwhy.trace.derived.processor_time import BUSY, processor_time
 from torchwhy.trace.derived.recorded import recorded
-from torchwhy.trace.derived.steady_state import settled, steady_window
+from torchwhy.trace.derived.steady_state import settled, shown_window
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration, percent, sentence
@@ -50,6 +51,7 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
         found.append("One step was recorded: others may differ.")
     if trace.captured is not None:
         found.append(trace.captured.sentence)
+    found += _unshown(trace)
     found += _compile_log(trace)
     found += long_step(trace)
     found += _busy_machine(trace)
@@ -67,6 +69,17 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
     if "dropped-kernels" in slugs:
         found.append("Some GPU work is missing from this file.")
     return tuple(found)
+
+
+def _unshown(trace: Trace) -> list[str]:
+    """What is left out of the shares because the file doesn't show it."""
+    unshown = (trace.derived(shown_from) - trace.window.start) / 1000
+    if unshown <= 0:
+        return []
+    return [
+        f"The first {duration(unshown)} are left out: the GPU's first work here was launched long before it began, so "
+        "what the GPU did until then was not recorded."
+    ]
 
 
 def _compile_log(trace: Trace) -> list[str]:
@@ -116,7 +129,7 @@ def long_step(trace: Trace) -> list[str]:
 
 def slowed_by_stacks(trace: Trace) -> bool:
     """Whether so many Python frames were recorded that the time in Python, a part of the window, is longer for it."""
-    window = trace.derived(steady_window)
+    window = trace.derived(shown_window)
     slowed = (PartName.PYTHON, PartName.WRAPPER)  # what calls compiled kernels is Python, too
     python = sum((when.total for name, _, when in trace.derived(parts_of) if name in slowed), 0)
     frames = len(trace.events.rows(Kind.PYTHON))

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from torchwhy.analysis.repairs import Repair, repairs
+from torchwhy.trace.derived.idle import shown_from
 from torchwhy.trace.meaning.annotations import mark_of, step_label
 from torchwhy.trace.model.device import DeviceWork
 from torchwhy.trace.model.trace import Trace
@@ -92,11 +93,17 @@ class StepTimes(msgspec.Struct, frozen=True):
 
 
 class WindowTimes(msgspec.Struct, frozen=True):
-    """The time range of the findings and the breakdown, and its steps; `inferred`: found from repetition."""
+    """The time range of the findings and the breakdown, and its steps.
+
+    Attributes:
+        unshown_us: how much of its beginning the shares leave out, because the device's work was not recorded.
+        inferred: whether the steps were found from repetition.
+    """
 
     name: str
     start_us: float
     duration_us: float
+    unshown_us: float
     gpu_span_us: float
     steps: tuple[StepTimes, ...]
     inferred: bool
@@ -160,6 +167,7 @@ def window_of(trace: Trace) -> WindowTimes:
         window.name,
         window.start / 1000,
         window.us,
+        (trace.derived(shown_from) - window.start) / 1000,
         trace.gpu.span_ns / 1000,
         tuple(
             StepTimes(step.name, step.start / 1000, step.duration / 1000, (step.device_end - step.start) / 1000)

@@ -13,9 +13,10 @@ from torchwhy.analysis.names import HOST_STALLS, PartName, VerdictKind
 from torchwhy.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchwhy.analysis.recording import Launches
 from torchwhy.trace.derived.host_activity import host_during
+from torchwhy.trace.derived.idle import shown_from
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.replay import replay
-from torchwhy.trace.derived.steady_state import decides, steady_window
+from torchwhy.trace.derived.steady_state import decides, shown_window
 from torchwhy.trace.derived.waits import device_waits
 from torchwhy.trace.meaning.frames import short_frame
 from torchwhy.trace.model.intervals import Intervals
@@ -37,6 +38,9 @@ _HIDDEN: Final = 0.4
 
 _ALIKE: Final = 1.5
 """Of two stalls that differ by less than this factor neither is the limit."""
+
+_MOSTLY: Final = 0.9
+"""A beginning of the window that isn't recorded and is so long leaves too little to judge by."""
 
 _MISSING: Final = 0.1
 """Where this part of the kernels is missing, idle time means nothing."""
@@ -133,6 +137,9 @@ def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -
         return f"{why}nothing of the device's work was recorded, although it worked ({found.worked})"
     if found.sampled:
         return f"{found.without_operators}: what looks idle may be busy"
+    hidden = (trace.derived(shown_from) - trace.window.start) / (trace.window.end - trace.window.start)
+    if hidden >= _MOSTLY:
+        return f"for the first {percent(hidden)} of the window what the GPU did was not recorded"
     if not trace.has_gpu and trace.info.devices and trace.repairs.ends_early:
         device = trace.info.devices[0].name or "GPU"  # exporters write the host's events first
         return f"the file ends early, and what the {device} did may have been in the part that is lost"
@@ -165,7 +172,7 @@ def _one_gap(parts: Breakdown) -> Stretch | None:
 
 def _busy_without(trace: Trace, parts: Breakdown, gap: Stretch) -> float:
     """For which share of the window without a gap the device has work."""
-    rest, window = parts.window_us - gap.duration_us, trace.derived(steady_window)
+    rest, window = parts.window_us - gap.duration_us, trace.derived(shown_window)
     return trace.gpu.busy.clip(window.start, window.end).total / 1000 / rest if rest > 0 else 0.0
 
 
@@ -243,7 +250,7 @@ def _beyond_computing(trace: Trace, stalls: dict[VerdictKind, float]) -> Verdict
 
 def _waits_for_the_device(trace: Trace) -> float:
     """For which share of the window the host waits while the device works: faster kernels could save that much."""
-    window = trace.derived(steady_window)
+    window = trace.derived(shown_window)
     return window.share((trace.derived(device_waits) & trace.gpu.busy).clip(window.start, window.end))
 
 

@@ -76,7 +76,7 @@ def explanation(report: TraceReport) -> Document:
         (
             *(Caveat("Repaired", repair.sentence) for repair in trace.repairs),
             verdict_block(report.verdict),
-            bars(report.breakdown, report.gpu),
+            bars(report.breakdown, () if report.window.unshown_us else report.gpu),
             *phase_table(report.phases),
             *by_kind(
                 report.kinds,
@@ -116,7 +116,7 @@ def short_explanation(report: TraceReport) -> Document:
         "",
         (
             verdict_block(replace(report.verdict, caveats=())),
-            bars(report.breakdown, report.gpu),
+            bars(report.breakdown, () if report.window.unshown_us else report.gpu),
             *phase_table(report.phases),
             *activity_lines(report.activity),
             *energy_lines(report.energy),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.derived.gaps import giant_gap
+from torchwhy.trace.derived.idle import shown_from
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.replay import replay
 from torchwhy.trace.model.intervals import Intervals
@@ -42,9 +43,15 @@ def most_saved(trace: Trace, frees: str, when: Intervals, part: float = 1.0) -> 
 
 
 def ordinary_time(trace: Trace, when: Intervals) -> int:
-    """Return the length of the window, nanoseconds, without one giant gap that these stretches don't lie in."""
+    """Return the length of the window, nanoseconds, without one giant gap that these stretches don't lie in.
+
+    A beginning in which the device's work was not recorded is such a gap.
+    """
     whole = trace.window.end - trace.window.start
     gap = trace.derived(giant_gap)
+    shown = trace.derived(shown_from)
+    if gap is None and shown > trace.window.start:
+        gap = trace.window.start, shown
     if gap is None or 2 * when.clip(*gap).total > when.total:
         return whole
     return whole - (gap[1] - gap[0])

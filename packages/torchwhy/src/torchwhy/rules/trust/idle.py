@@ -86,8 +86,8 @@ def _cause(host: Intervals, queued: Intervals, *, recorded: bool) -> str:
         recorded: whether anything was recorded on the host meanwhile.
     """
     device = (
-        f"The next kernel was launched {duration_ns(queued.total)} before it began: the device was probably still busy "
-        "with work from before the recording, or waited for another stream"
+        f"The next kernel was launched {duration_ns(queued.total)} before it began: the device waited for something "
+        "else, probably another stream"
     )
     if queued.total * 2 > host.total + queued.total:
         return f"{device}."

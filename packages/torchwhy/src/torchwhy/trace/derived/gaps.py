@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from torchwhy.trace.derived.idle import next_launch, profiler_overhead, work_queued
+from torchwhy.trace.derived.idle import next_launch, profiler_overhead, shown_from, work_queued
 from torchwhy.trace.derived.waits import host_waits
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.model.intervals import Intervals, Window
@@ -90,7 +90,7 @@ def idle_gaps(trace: Trace) -> Gaps:
     """Find and explain the gaps of all devices together within the trace's window."""
     events = trace.events
     window = trace.window
-    idle = Intervals.union([window.start], [window.end]) - trace.gpu.busy
+    idle = Intervals.union([trace.derived(shown_from)], [window.end]) - trace.gpu.busy
     if not trace.has_gpu or not len(idle):
         none = np.empty(0, np.int32)
         return Gaps(idle.starts[:0], idle.ends[:0], np.empty(0, np.uint8), none, none, none)
@@ -121,13 +121,18 @@ def idle_gaps(trace: Trace) -> Gaps:
 def device_window(trace: Trace) -> Window:
     """What shares of the device's time are a part of: the steps, or without any from the first launch to the last work.
 
-    Without steps the trace's window holds whatever set-up the recording began with.
+    Without steps the trace's window holds whatever set-up the recording began with. A beginning in which the device's
+    work wasn't recorded is left out.
     """
-    if trace.steps_found or not trace.has_gpu:
+    if not trace.has_gpu:
         return trace.window
+    if trace.steps_found:
+        window, shown = trace.window, trace.derived(shown_from)
+        return Window(window.name, shown, window.end) if shown > window.start else window
     first, last = trace.gpu.span
     launch = int(trace.links.launch[0])
     called = min(int(trace.events.ts[launch]), first) if launch >= 0 else first
+    called = max(called, trace.derived(shown_from))
     start, end = max(called, trace.window.start), min(last, trace.window.end)
     name = "the first launch to the last work" if launch >= 0 else "first to last work of the device"
     return Window(name, start, max(start, end))

@@ -24,6 +24,7 @@ __all__ = [
     "idle_time",
     "next_launch",
     "profiler_overhead",
+    "shown_from",
     "work_queued",
 ]
 
@@ -35,10 +36,37 @@ START_NS: Final = 25_000
 reason."""
 
 
+UNSHOWN_NS: Final = 1_000_000
+"""So long after its launch the first work of a stream begins only behind work that is not in the file."""
+
+HARDLY: Final = 0.01
+"""A device that worked for less of the window than this had hardly begun."""
+
+
+def shown_from(trace: Trace) -> int:
+    """From when on the file shows what the devices do, nanoseconds: the start of the window, or later.
+
+    A recording that begins while work is queued, or a file cut out of one, lacks the work that was under way. The first
+    recorded work of a stream then begins long after its launch, and until then nothing shows whether a device was idle.
+    """
+    window, events, links = trace.window, trace.events, trace.links
+    idle = Intervals.union([window.start], [window.end]) - trace.gpu.busy
+    work, launch = next_launch(trace, idle.ends)
+    waited = idle.ends - np.maximum(idle.starts, events.end[launch]) if len(trace) else idle.lengths
+    _, first = np.unique(events.lane[links.work], return_index=True)
+    hidden = (launch >= 0) & np.isin(work, links.work[first]) & (waited > UNSHOWN_NS) & (2 * waited > idle.lengths)
+    busy = idle.starts - window.start - (np.cumsum(idle.lengths) - idle.lengths)
+    early = busy <= HARDLY * (window.end - window.start)
+    return int(idle.ends[hidden & early].max(initial=window.start))
+
+
 def idle_time(trace: Trace) -> Intervals:
-    """When, within the window, no device had work and the profiler itself was not the reason."""
-    window = Intervals.union([trace.window.start], [trace.window.end])
-    return window - trace.gpu.busy - trace.derived(profiler_overhead)
+    """When, within the window, no device had work, as the file shows, and the profiler itself was not the reason."""
+    return _without_work(trace) - trace.derived(profiler_overhead)
+
+
+def _without_work(trace: Trace) -> Intervals:
+    return Intervals.union([trace.derived(shown_from)], [trace.window.end]) - trace.gpu.busy
 
 
 def at_stake(trace: Trace, host: Intervals) -> Intervals:
@@ -64,7 +92,7 @@ def work_queued(trace: Trace) -> Intervals:
     The host has done its part by then. A device takes a moment to begin, `SWITCH_NS` after other work and `START_NS`
     where it had none; shorter stretches are left out.
     """
-    idle = Intervals.union([trace.window.start], [trace.window.end]) - trace.gpu.busy
+    idle = _without_work(trace)
     _, launch = next_launch(trace, idle.ends)
     returned = trace.events.end[launch] if len(trace) else idle.starts
     starts = np.maximum(idle.starts, returned)

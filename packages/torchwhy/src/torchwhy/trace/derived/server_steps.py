@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from torchwhy.trace.derived.idle import shown_from
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.meaning.serving import ServerStep, server_step
 from torchwhy.trace.model.intervals import Intervals
@@ -47,7 +48,7 @@ def server_rounds(trace: Trace) -> tuple[RoundGroup, ...]:
     if not found:
         return ()
     steps, held = [step for step, _ in found], [holds for _, holds in found]
-    times, device = _times(steps, held), _device(trace, steps)
+    times, device = _times(steps, held, trace.derived(shown_from)), _device(trace, steps)
     groups: dict[tuple[str, int | None], list[int]] = {}
     for i, one in enumerate(held):
         groups.setdefault((one.phase, one.requests), []).append(i)
@@ -60,9 +61,9 @@ def server_rounds(trace: Trace) -> tuple[RoundGroup, ...]:
     return tuple(sorted(result, key=lambda group: (-int(group.times.sum()), group.phase, group.requests or 0)))
 
 
-def _times(steps: Sequence[Step], held: Sequence[ServerStep]) -> Int64:
-    """How long each round lasts."""
-    starts = np.array([step.start for step in steps], np.int64)
+def _times(steps: Sequence[Step], held: Sequence[ServerStep], shown: int) -> Int64:
+    """How long each round lasts; one that begins before the device's work is shown, from then on."""
+    starts = np.array([max(step.start, min(shown, step.device_end)) for step in steps], np.int64)
     ends = np.array([max(step.end, step.device_end) for step in steps], np.int64)
     generates = np.array([one.phase not in {"prefill", "idle"} for one in held])
     following = np.append(starts[1:], ends[-1])

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.trace.derived.gaps import device_window
+from torchwhy.trace.derived.idle import shown_from
 from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.steps import main_phase
 
@@ -22,6 +23,7 @@ __all__ = [
     "Typical",
     "decides",
     "settled",
+    "shown_window",
     "steady_device_window",
     "steady_window",
     "typical",
@@ -34,6 +36,10 @@ COLD: Final = 3.0
 
 OUTLIER: Final = 1.5
 """A step so many times as long as the median may be an outlier; see `typical`."""
+
+COLD_STEP: Final = "the first, cold one"
+UNSHOWN: Final = "its unrecorded beginning"
+"""What is left out of a window, in words."""
 
 UNRECORDED: Final = "torchwhy_unrecorded_steps"
 
@@ -71,12 +77,17 @@ def settled(trace: Trace) -> int:
 
 def steady_window(trace: Trace) -> Window:
     """The trace's window without a cold first step."""
-    return _from(trace.window, settled(trace))
+    return _from(trace.window, settled(trace), COLD_STEP)
+
+
+def shown_window(trace: Trace) -> Window:
+    """The same from when on the file shows what the devices did."""
+    return _from(trace.derived(steady_window), trace.derived(shown_from), UNSHOWN)
 
 
 def steady_device_window(trace: Trace) -> Window:
     """What shares of the device's time are a part of, without a cold first step."""
-    return _from(device_window(trace), settled(trace))
+    return _from(device_window(trace), settled(trace), COLD_STEP)
 
 
 def typical(trace: Trace, when: Intervals, window: Window) -> Typical:
@@ -149,7 +160,7 @@ def _held_up(trace: Trace, steps: Sequence[Step], inside: Intervals) -> list[Ste
     return [steps[worst]] if once else []
 
 
-def _from(window: Window, start: int) -> Window:
+def _from(window: Window, start: int, without: str) -> Window:
     if not window.start < start < window.end:
         return window
-    return Window(f"{window.name} without the first, cold one", start, window.end)
+    return Window(f"{window.name} without {without}", start, window.end)
