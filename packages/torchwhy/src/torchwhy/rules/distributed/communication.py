@@ -83,9 +83,11 @@ def exposed_comm(trace: Trace, *, share: float = 0.05, waiting: float = 0.5) -> 
             else "A part may be waiting for another rank: the traces of all ranks in one folder show it."
         )
         fix = overlap_advice(trace, found, times)
+    earlier = (trace.gpu.communication - spent).clip(window.start, window.end)
+    without = " (without what was launched before it)" if len(earlier) else ""
     yield Finding(
-        title=f"For {percent(part)} of the window the device only communicates; "
-        f"{percent(1 - alone.total / spent.total)} of its communication is hidden",
+        title=f"For {percent(part)} of the window the device only communicates{without}; "
+        f"{percent(1 - alone.total / spent.total)} of this communication is hidden",
         confidence="high",
         stretches=alone,
         window=window,
