@@ -418,3 +418,16 @@ def test_time_of_a_host_that_was_not_recorded_is_no_thread_s(host):
         story.kernel("gemm", 100 + 90 * k, 10, stream=7 + k % 2)
     where = {part.where for part in critical_parts(story.trace())}
     assert any(one.startswith("thread") for one in where) == host
+
+
+@pytest.mark.parametrize(("us", "named"), [(400, True), (20, False)])
+def test_work_of_no_step_is_named_where_it_changes_the_shares(us, named):
+    story = Story()
+    story.kernel("earlier", 0, us)
+    for at in story.steps(3, 1000):
+        story.op("aten::mm", at + 10, 40)
+        story.kernel("gemm", max(at + 60, us), 900, launch_at=at + 20)
+    said = [line for line in verdict(story).caveats if "launched before the recording" in line]
+    assert said == (
+        ["For 400 us the GPU only does work that was launched before the recording, and belongs to no step."] * named
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchwhy.analysis.breakdown import parts_of
 from torchwhy.analysis.names import PartName, VerdictKind
-from torchwhy.trace.derived.idle import shown_from
+from torchwhy.trace.derived.idle import earlier_work, shown_from
 from torchwhy.trace.derived.processor_time import BUSY, processor_time
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.steady_state import settled, shown_window
@@ -24,6 +24,9 @@ _LONG: Final = 3.0
 FEW_KERNELS: Final = 10
 """Fewer are hardly a program."""
 
+
+_EARLIER: Final = 0.1
+"""Work from before the recording that takes less of the window changes no share by much."""
 
 _IN_PYTHON: Final = 0.1
 """With less of the window in Python than this, what its frames cost changes no verdict."""
@@ -74,11 +77,18 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
 def _unshown(trace: Trace) -> list[str]:
     """What is left out of the shares because the file doesn't show it."""
     unshown = (trace.derived(shown_from) - trace.window.start) / 1000
-    if unshown <= 0:
+    if unshown > 0:
+        return [
+            f"The first {duration(unshown)} are left out: the GPU's first work here was launched long before it began, "
+            "so what the GPU did until then was not recorded."
+        ]
+    window = trace.derived(shown_window)
+    earlier = trace.derived(earlier_work).clip(window.start, window.end)
+    if window.share(earlier) < _EARLIER:
         return []
+    of_none = ", and belongs to no step" if trace.steps_found else ""
     return [
-        f"The first {duration(unshown)} are left out: the GPU's first work here was launched long before it began, so "
-        "what the GPU did until then was not recorded."
+        f"For {duration(earlier.total / 1000)} the GPU only does work that was launched before the recording{of_none}."
     ]
 
 

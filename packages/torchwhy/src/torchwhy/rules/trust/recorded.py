@@ -11,6 +11,7 @@ from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.rules.vendor import profilers
+from torchwhy.trace.derived.idle import earlier_work
 from torchwhy.trace.derived.launches import kernel_launches, lost_launches
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.file.columns import Int32
@@ -268,7 +269,7 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         yield _inferred(trace)
     if len(early) > share * len(work) and len(known):
         kernels = int(np.count_nonzero(events.kind[early] == Kind.KERNEL))
-        by_itself = (events.times_of(early) - events.times_of(work[~np.isin(work, early)])).total
+        by_itself = trace.derived(earlier_work).total
         only = f"; for {duration_ns(by_itself)} only such work runs" if by_itself else ""
         behind = int((events.ts[known] - events.ts[links.launch[links.launch >= 0]]).max())
         yield Finding(

@@ -21,6 +21,7 @@ __all__ = [
     "SWITCH_NS",
     "at_stake",
     "closing_wait",
+    "earlier_work",
     "idle_time",
     "next_launch",
     "profiler_overhead",
@@ -58,6 +59,12 @@ def shown_from(trace: Trace) -> int:
     busy = idle.starts - window.start - (np.cumsum(idle.lengths) - idle.lengths)
     early = busy <= HARDLY * (window.end - window.start)
     return int(idle.ends[hidden & early].max(initial=window.start))
+
+
+def earlier_work(trace: Trace) -> Intervals:
+    """When all that the devices did was launched before the recording began."""
+    work, early = trace.links.work, trace.links.before_recording
+    return trace.events.times_of(early) - trace.events.times_of(work[~np.isin(work, early)])
 
 
 def idle_time(trace: Trace) -> Intervals:
