@@ -10,7 +10,7 @@ import numpy as np
 from torchwhy.difference.costs import Side, copied_bytes
 from torchwhy.difference.noise import MARGIN, Spread, differs
 from torchwhy.trace.derived.compiled import compiled_of
-from torchwhy.trace.derived.idle import closing_wait, profiler_overhead
+from torchwhy.trace.derived.idle import closing_wait, profiler_overhead, shown_from
 from torchwhy.trace.derived.launches import kernel_launches
 from torchwhy.trace.file.columns import ABSENT, Floats, Int32
 from torchwhy.trace.meaning.kinds import Kind
@@ -116,9 +116,9 @@ def _busy_and_idle(side: Side) -> tuple[Floats, Floats]:
     if rounds.are_steps and len(side.work):
         ends[-1] = max(int(ends[-1]), int(side.trace.events.end[side.work].max()))
     busy = gpu.busy.overlap(rounds.starts, ends).astype(np.float64)
-    idle = (Intervals.union(rounds.starts, ends) - gpu.busy - side.trace.derived(profiler_overhead)).overlap(
-        rounds.starts, ends
-    )
+    start = side.trace.derived(shown_from)
+    shown = Intervals.union(np.maximum(rounds.starts, start), np.maximum(ends, start))
+    idle = (shown - gpu.busy - side.trace.derived(profiler_overhead)).overlap(rounds.starts, ends)
     return busy / 1000, idle.astype(np.float64) / 1000
 
 

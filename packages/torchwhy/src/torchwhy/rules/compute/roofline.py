@@ -11,6 +11,7 @@ from torchwhy.rules.compute.attention import pieces_of_attention
 from torchwhy.rules.compute.kernels import about_kernels, shown
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.device_peaks import data_sheet, used_peaks
+from torchwhy.trace.derived.gaps import device_window
 from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.derived.roofline import PRODUCTS, Group, kinds_and_owners, roofline_groups
 from torchwhy.trace.derived.shapes import shapes
@@ -113,7 +114,8 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     kernels, peaks = trace.derived(kernels_of), used_peaks(trace)
     if peaks is None or not kernels.total:
         return
-    if trace.window.share(trace.gpu.busy.clip(trace.window.start, trace.window.end)) < 0.5:
+    window = device_window(trace)
+    if window.share(trace.gpu.busy.clip(window.start, window.end)) < 0.5:
         return
     kinds, _ = trace.derived(kinds_and_owners)
     product = np.isin(np.array(kinds, object), PRODUCTS)
@@ -122,7 +124,7 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     if spent < 0.3 * kernels.total or sum(group.spent for group in known) < covered * spent:
         return
     ideal = sum(group.work / peaks.flops(group.dtype) * 1e9 for group in known)
-    used = ideal / (trace.window.us * 1000 * max(len(trace.gpus), 1))
+    used = ideal / (window.us * 1000 * max(len(trace.gpus), 1))
     if used >= utilisation:
         return
     rows = kernels.rows[product]
@@ -132,7 +134,7 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
         severity="info",
         confidence="medium",
         stretches=when,
-        window=trace.window,
+        window=window,
         evidence=shown(trace, rows),
         cause=f"Products take {percent(spent / kernels.total)} of the compute kernels' time; by their shapes they "
         f"would need {duration_ns(ideal)} at {peaks.source} rate.",
