@@ -40,6 +40,9 @@ LACKED = {
     "kernels and labels": ("kernel", *HOST_KINDS),
     "copies and labels": (*COPIES, *HOST_KINDS),
 }
+NEEDS_NO_TABLE = {"B10"}
+"""Information that labels and idle time show; in whole files it may be less than a rule mentions."""
+
 PROGRAMS = ((10, ("eager-small",)), (1, ("host-tensors",)), (2, ("loader-in-process",)))
 EACH = [(write, *program, lack) for program in PROGRAMS for write in WRITERS for lack in LACKED]
 DRAWN = EACH[: len(cases(3, len(EACH)))]
@@ -65,7 +68,7 @@ def test_what_a_missing_table_would_show_is_not_asserted(write, seed, faults, la
     true = {VerdictKind.UNKNOWN, whole.verdict.kind} | ({VerdictKind.COMPUTE} if computes else set())
     assert report.verdict.kind in true, report.verdict.sentence
     assert not [*false_claims(run, report)]
-    about_the_recording = {finding.code for finding in report.findings if finding.code.startswith("A")}
-    assert {one.code for one in report.findings} <= {one.code for one in whole.findings} | about_the_recording
+    new = {finding.code for finding in report.findings} - {finding.code for finding in whole.findings}
+    assert not [code for code in new if not code.startswith("A") and code not in NEEDS_NO_TABLE]
     if "calls" in lack or "copies" in lack:
         assert "because the host is still busy" not in report.verdict.sentence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchwhy.trace.derived.launches import capturing
+from torchwhy.trace.derived.launches import lost_copies
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import BACKWARD_LABEL, OPTIMIZER, OPTIMIZER_STEP
 from torchwhy.trace.meaning.communication import DEVICE_COLLECTIVE
 from torchwhy.trace.meaning.frames import BACKWARD_CALL
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, ON_DEVICE_ONLY
-from torchwhy.trace.meaning.runtime import COPY_CALL, LAUNCH_OR_ENQUEUE, WAIT_FOR_DEVICE
+from torchwhy.trace.meaning.runtime import LAUNCH_OR_ENQUEUE, WAIT_FOR_DEVICE
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.wording import counted, duration_ns, enumeration
 
@@ -92,9 +92,9 @@ def recorded(trace: Trace) -> Recorded:
     launched = bool(np.any(trace.links.launch >= 0))
     if trace.has_gpu and not launched:
         missing["order"] = "the calls that launched the device's work were not recorded"
-    lost_copies = _lost_copies(trace)
-    if lost_copies:
-        missing["idle"] = lost_copies
+    copies = lost_copies(trace)
+    if copies:
+        missing["idle"] = copies
     if sampled:
         reason = "only a sample of the calls was recorded"
         missing |= {"idle": reason, "operators": reason}
@@ -105,7 +105,7 @@ def recorded(trace: Trace) -> Recorded:
     listed = "deviceProperties" in trace.info.top and not trace.info.devices
     processor_only = operators and listed and not (worked or trace.has_gpu)
     return Recorded(
-        operators, trace.has_gpu, worked, signs, launched, lost_copies, processor_only, backward, sampled, missing
+        operators, trace.has_gpu, worked, signs, launched, copies, processor_only, backward, sampled, missing
     )
 
 
@@ -143,19 +143,6 @@ def _signs_of_a_device(trace: Trace) -> tuple[str, Int32]:
         return "memory was allocated on it", memory
     labels = events.rows(Kind.DEVICE_ANNOTATION)
     return ("labels of its streams were recorded" if len(labels) else ""), labels
-
-
-def _lost_copies(trace: Trace) -> str:
-    """What shows that copies, of which there are none in a trace with other work of a device, were not recorded."""
-    events = trace.events
-    calls = events.of(COPY_CALL)
-    if not trace.has_gpu or not len(calls) or len(events.rows(Kind.MEMCPY)):
-        return ""
-    noted = np.zeros(len(calls), np.bool_)  # by the capture of a graph, without a copy
-    for lane, times in trace.derived(capturing).items():
-        noted |= (events.lane[calls] == lane) & (events.covered(calls, times) > 0)
-    made = int(np.count_nonzero(~noted))
-    return f"no copy was recorded, and {counted(made, 'call')} made some" if made else ""
 
 
 def _unseen_backward(trace: Trace) -> Intervals:
