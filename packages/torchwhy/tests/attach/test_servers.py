@@ -1,12 +1,16 @@
 """`torchwhy profile --attach`: a running inference server records itself, is stopped again, and is explained."""
 
+import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -239,6 +243,87 @@ def test_a_line_without_end_is_given_up(theirs):
     with StandIn("vLLM", theirs) as server:
         server.complete = complete
         assert "a line of more than" in drive(Address(server.url), "m", Load(1, 7, 4), 0).why
+
+
+class Misbehaving:
+    """A server that sends pieces until its client goes away.
+
+    Args:
+        head: sent at once.
+        piece: sent again and again.
+        every_s: seconds between two pieces.
+        pieces: how many; then it closes the connection. None: without end.
+    """
+
+    def __init__(self, head, piece=b"", every_s=0.0, pieces=None):
+        self.head, self.piece, self.every_s, self.pieces = head, piece, every_s, pieces
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.over = threading.Event()
+
+    def __enter__(self):
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.listener.close()
+
+    def serve(self):
+        with contextlib.suppress(OSError), self.listener.accept()[0] as client:
+            client.recv(65536)
+            client.sendall(self.head)
+            for _ in itertools.count() if self.pieces is None else range(self.pieces):
+                self.over.wait(self.every_s)
+                client.sendall(self.piece)
+
+
+OK, MANY = b"HTTP/1.1 200 OK\r\n", b"x" * 100_000
+NOT_WHOLE = "not complete after 0.2 s"
+
+MISBEHAVIOUR = {
+    "says nothing": (b"", b"", 9, NOT_WHOLE),
+    "drips its status": (b"", b"H", 0.01, NOT_WHOLE),
+    "never ends its headers": (OK, b"a: b\r\n", 0.01, NOT_WHOLE),
+    "goes on and on": (b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.01, NOT_WHOLE),
+    "drips its answer": (OK + b"\r\n", b"1", 0.01, NOT_WHOLE),
+    "drips a known number of bytes": (OK + b"Content-Length: 99999\r\n\r\n", b"1", 0.01, NOT_WHOLE),
+    "drips chunks": (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n1\r\n", 0.01, NOT_WHOLE),
+    "drips an error": (b"HTTP/1.1 500 No\r\n\r\n", b"1", 0.01, "answered 500"),
+    "sends without end": (OK + b"\r\n", MANY, 0, "more than 1,048,576 bytes"),
+    "sends chunks without end": (
+        OK + b"Transfer-Encoding: chunked\r\n\r\n", b"186a0\r\n" + MANY + b"\r\n", 0, "more than 1,048,576 bytes",
+    ),
+    "sends headers without end": (OK, b"a: " + b"b" * 1000 + b"\r\n", 0, "did not answer: got more than 100 headers"),
+    "sends lines without end": (OK + b"\r\n", b"data: 1\n" * 9999, 0, "more than 1,048,576 bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", MISBEHAVIOUR)
+@pytest.mark.parametrize("ask", ["get", "post", "stream"])
+def test_an_answer_is_limited_in_time_and_size(how, ask, monkeypatch):
+    monkeypatch.setattr("torchwhy.attach.http._MOST_BYTES", 1 << 20)
+    head, piece, every_s, said = MISBEHAVIOUR[how]
+    began, timeout_s = time.monotonic(), 0.2 if every_s else 60
+    with Misbehaving(head, piece, every_s) as server:
+        ways = {
+            "get": lambda: Address(server.url).get("/x", timeout_s),
+            "post": lambda: Address(server.url).post("/x", None, timeout_s),
+            "stream": lambda: list(Address(server.url).stream("/x", {}, timeout_s)),
+        }
+        with pytest.raises(TorchWhyError) as raised:
+            ways[ask]()
+    assert time.monotonic() - began < 30
+    assert said in str(raised.value) or (ask == "stream" and "line of more than" in str(raised.value))
+
+
+@pytest.mark.parametrize("length", ["Content-Length: 9", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize("body", [b"", b"1\r\n{", b'{"a": 1'])
+def test_an_answer_that_ends_early_is_no_answer(length, body):
+    head = OK + length.encode() + b"\r\n\r\n" + body
+    refused = pytest.raises(UnreachableError, match=r"broke off its answer|did not answer")
+    with Misbehaving(head, pieces=0) as server, refused:
+        Address(server.url).get("/x", 5.0)
 
 
 def test_names_of_the_server_cannot_steer_the_terminal(theirs, tmp_path):

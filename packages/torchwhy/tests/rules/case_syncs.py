@@ -19,7 +19,7 @@ def loop(wait, refill_us=300, steps=6):
 def item(story, at, us):
     story.op("aten::item", at, us)
     story.op("aten::_local_scalar_dense", at + 1, us - 2)
-    story.call("cudaMemcpyAsync", at + 2, 5)
+    story.copy("DtoH (Device -> Pageable)", at + us - 5, 1, 4, launch_at=at + 2, launch_us=5)
     story.call("cudaStreamSynchronize", at + 8, us - 12)
 
 
@@ -49,7 +49,10 @@ def a_copy_that_blocks_on_amd():
     def wait(story, at, us):
         story.op("aten::to", at, us)
         story.op("aten::copy_", at + 2, us - 4)
-        story.call("hipMemcpyWithStream", at + 8, us - 12)
+        story.copy(
+            "DtoH (Device -> Pageable)", at + us - 5, 1, 4, launch_at=at + 8, launch="hipMemcpyWithStream",
+            launch_us=us - 12,
+        )  # fmt: skip
 
     return loop(wait)
 

@@ -13,6 +13,7 @@ import io
 import pickle
 import re
 import struct
+import sys
 from typing import Any, Final, NoReturn
 
 __all__ = ["PickleError", "unpickled"]
@@ -39,18 +40,25 @@ def _of_sizes(code: bytes, most: int, rest: bytes = b"") -> bytes:
     return code + b"(?:" + b"|".join(re.escape(bytes([n])) + rest + b".{%d}" % n for n in range(most)) + b")"
 
 
+_KEPT: Final = b"+" if sys.version_info >= (3, 11) else b""
+"""Makes a repetition possessive: what matched is not tried again, which takes time to prepare for."""
+
 _INSTRUCTIONS: Final = re.compile(
-    rb"(?:[hqK\x80].|[\x94(uesa}\]\x86N\x88\x89]|"
+    rb"(?:[hqK\x80].|[\x94(uesa}\]\x86N\x88\x89]+" + _KEPT + rb"|j.{4}|r.{2}[\x00-\x0f]\x00|M.{2}|J.{4}|[G\x95].{8}|"
     + b"|".join((_of_sizes(rb"X", _SHORT, rb"\x00{3}"), _of_sizes(rb"\x8c", _SHORT), _of_sizes(rb"\x8a", 10)))
-    + rb"|M.{2}|[jJ].{4}|r.{2}[\x00-\x0f]\x00|[G\x95].{8}){0,1000}",
+    + rb"){0,1000}" + _KEPT,
     re.DOTALL,
-)
+)  # fmt: skip
 """Instructions of plain data, but long texts and the end. Places to remember values in are below a million: Python's
 reader makes room for all up to the one that is named."""
 
 _PAIR: Final = b"\x86"
 _MOST_PAIRS: Final = 20_000
 """Pairs are all the tuples that PyTorch writes; so many inside each other can be hashed on the stack of a thread."""
+
+
+_AHEAD: Final = 1 << 17
+"""Bytes that Python's reader gets at once."""
 
 
 class PickleError(Exception):
@@ -65,7 +73,8 @@ def unpickled(data: bytes) -> Any:
     """
     if _is_plain(data):
         try:
-            return _Plain(io.BytesIO(data)).load()
+            # Of a file without `peek`, the reader would ask for every instruction alone.
+            return _Plain(io.BufferedReader(io.BytesIO(data), _AHEAD)).load()  # type: ignore[arg-type]
         except Exception:  # noqa: BLE001 -- below, the same file gets the error that says where it is wrong
             pass
     return read_here(data)

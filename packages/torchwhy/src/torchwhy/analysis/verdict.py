@@ -82,7 +82,10 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
         reason = _set_up(parts, gap, busy, len(trace.gpu.kernels))
     if reason:
         return _unknown(trace, reason)
-    stalls = _stalls(parts)
+    found, stalls, hidden = trace.derived(recorded), _stalls(parts), parts.share(PartName.UNKNOWN)
+    if not found.launched:  # the next work may have been launched long before
+        hidden += stalls[VerdictKind.OVERHEAD]
+        stalls[VerdictKind.OVERHEAD] = 0.0
     kind = _device_limit(stalls, 1 - sum(stalls.values()) - parts.share(PartName.PROFILER), sure)
     if kind == VerdictKind.COMPUTE and STALL <= stalls[VerdictKind.OVERHEAD] > _waits_for_the_device(trace):
         kind = VerdictKind.OVERHEAD
@@ -90,19 +93,23 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
         kind = _beyond_computing(trace, stalls)
     computing = parts.share(PartName.COMPUTING)
     missing = launches.without_kernel / launches.count if launches.count and "dropped-kernels" in slugs else 0.0
-    if missing >= _MISSING and computing <= 1 / 2:
+    lost = found.lost_copies
+    if missing >= _MISSING:
+        lost = f"{percent(missing)} of the kernel launches have no kernel in the file"
+    if lost and computing <= 1 / 2:
         return _unknown(
             trace,
-            f"{percent(missing)} of the kernel launches have no kernel in the file: what looks idle may be busy; the "
-            f"GPU computes for at least {percent(computing)} of {span_of(parts)}",
+            f"{lost}: what looks idle may be busy; the GPU computes for at least {percent(computing)} of "
+            f"{span_of(parts)}",
         )
-    if missing >= _MISSING:
+    if lost:
         kind, stalls = VerdictKind.COMPUTE, dict.fromkeys(stalls, 0.0)
-    hidden = parts.share(PartName.UNKNOWN)
     if hidden >= (_HIDDEN if kind == VerdictKind.COMPUTE else max(stalls.values())) or hidden > computing + sum(
         stalls.values()
     ):
-        lacks = (trace.info.recorder and trace.derived(recorded).without_operators) or "the host wasn't recorded"
+        lacks = (trace.info.recorder and found.without_operators) or "the host wasn't recorded"
+        if not found.launched and found.operators:
+            lacks = found.missing["order"]
         return _unknown(
             trace,
             f"{lacks}: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and the "

@@ -124,7 +124,7 @@ class _Search:
         unchanged: list[Record] = []
         while len(tried) < len(every) and most > 0:
             more, beside = try_changes(
-                every[len(tried) :][:most], self._measure, rounds=self._rounds, affordable=self._go_on,
+                every[len(tried) :][:most], self._measure, plan=self._plan, affordable=self._go_on,
                 time_left=self._time_left, family=len(every),
             )  # fmt: skip
             tried += more
@@ -192,22 +192,30 @@ class _Search:
             fit += rounds * spent_s <= left_s
         return max(fit, 1)
 
-    def _rounds(self, live: int) -> int:
-        """How many rounds there is time for, if so many changes run on and are then measured together."""
-        each = (live + 1) * self._wall_s
-        together_s = 0.0 if live < 2 else 3 * SCREENING * self._wall_s
-        fit = SCREENING + int((self._left_s() - together_s) / each)
-        rounds = min(max(fit, FEWEST_ROUNDS), ROUNDS)
-        if live:
-            self._say(f"{counted(live, 'change')} may help: {counted(rounds - SCREENING, 'more round')}")
-        return rounds
+    def _plan(self, walls_s: Sequence[float]) -> tuple[int, int]:
+        """How many of the changes that look faster go on, and to how many rounds: as many as can be decided in time.
+
+        The first goes on in any case. Where several do, time is kept to measure them together.
+        """
+        left_s, round_s = self._left_s(), self._wall_s
+        go_on, rounds = 0, FEWEST_ROUNDS
+        for wall_s in walls_s:
+            round_s += wall_s
+            together_s = 3 * SCREENING * self._wall_s if go_on else 0.0
+            fit = SCREENING + int((left_s - together_s) / round_s)
+            if go_on and fit < FEWEST_ROUNDS:
+                break
+            go_on, rounds = go_on + 1, min(max(fit, FEWEST_ROUNDS), ROUNDS)
+        if go_on:
+            self._say(f"{counted(len(walls_s), 'change')} may help: {counted(rounds - SCREENING, 'more round')}")
+        return go_on, rounds
 
     def _together(self, helping: Sequence[Change]) -> Tried | None:
         self._say(f"measuring {counted(len(helping), 'change')} together")
         left = int(self._left_s() / (3 * self._wall_s))
         rounds = min(max(left, SCREENING), FEWEST_ROUNDS)
         [tried], _ = try_changes(
-            [combined(tuple(helping))], self._measure, rounds=lambda live: rounds, screening=rounds
+            [combined(tuple(helping))], self._measure, plan=lambda walls_s: (1, rounds), screening=rounds
         )  # fmt: skip
         return tried
 

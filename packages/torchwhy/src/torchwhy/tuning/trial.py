@@ -91,7 +91,7 @@ def try_changes(
     changes: Sequence[Change],
     measure: Callable[[Change | None], Record],
     *,
-    rounds: Callable[[int], int] = lambda live: ROUNDS,
+    plan: Callable[[Sequence[float]], tuple[int, int]] = lambda walls_s: (len(walls_s), ROUNDS),
     affordable: Callable[[Sequence[float], int], int] = lambda walls_s, rounds: len(walls_s),
     time_left: Callable[[], bool] = lambda: True,
     shuffle: Callable[[list[Any]], None] = _ORDER.shuffle,
@@ -103,7 +103,8 @@ def try_changes(
     Args:
         changes: to try.
         measure: runs the program with a change, or as it is.
-        rounds: how many rounds there are to be in all, if so many changes still run after `screening`.
+        plan: how many of the changes that look faster after `screening` go on, the fastest first, and how many rounds
+            there are to be in all; it is given the seconds that a run of each took.
         affordable: how many changes, the first ones, go on after a round of which so many are left before changes are
             left out; it is given the seconds that a run of each took.
         time_left: whether another run may begin. When it says no, the rounds that are whole count: the clock decides,
@@ -129,9 +130,14 @@ def try_changes(
             for one in live[affordable([one.records[-1].wall_s for one in live], screening - done) :]:
                 one.live, one.failed = False, "no time within the budget"
         if done == screening:
-            for one in candidates:
-                one.live = one.live and one.shift(0.95).ratio < 1 / (1 + MARGIN)
-            total = max(screening, rounds(sum(one.live for one in candidates)))
+            faster = [one for one in live if one.shift(0.95).ratio < 1 / (1 + MARGIN)]
+            faster.sort(key=lambda one: one.shift(0.95).ratio)
+            go_on, total = plan([one.records[-1].wall_s for one in faster])
+            total = max(screening, total)
+            for one in live:
+                one.live = False
+            for one in faster[:go_on]:
+                one.live = True
     joint = 1 - ERROR / max(len(changes), family, 1)
     whole = done >= screening
     return [_judged(one, unchanged, joint, whole) for one in candidates], unchanged
@@ -185,7 +191,7 @@ def _judged(one: _Candidate, unchanged: Sequence[Record], joint: float, whole: b
         kind = "helps"
     elif shift.beyond_noise and shift.ratio > 1:
         kind = "slower"
-    elif not shift.judged or shift.low < 1 / (1 + ROOM):
+    elif not shift.judged or shift.beyond_noise or shift.low < 1 / (1 + ROOM):
         kind = "undecided"
     saved_us = median(each.step_us for each in one.beside) - median(each.step_us for each in one.records)
     later_us = median(each.begins_us for each in one.records) - median(each.begins_us for each in one.beside)

@@ -11,6 +11,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import forward_pass, needless_work
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import dtypes, elements, shapes
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.arithmetic import PRODUCT
@@ -51,7 +52,7 @@ def integer_products(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     rows = [row for row in rows if max(map(elements, shapes(trace, row)), default=0) >= LARGE]
     when, needless = needless_work(trace, dict.fromkeys(rows, OF_PRODUCT))
     part = window.share(when)
-    if trace.has_gpu or not rows or part < share:
+    if not trace.derived(recorded).on_processor or not rows or part < share:
         return
     yield Finding(
         title=f"Matrices of integers are multiplied: {percent(part)} of the time",

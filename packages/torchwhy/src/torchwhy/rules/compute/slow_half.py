@@ -13,6 +13,7 @@ from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.convolutions import convolution_output
 from torchwhy.trace.derived.flops import flops_of
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import WIDTH, dtypes, shapes, values
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
@@ -106,7 +107,7 @@ def slow_half_precision(trace: Trace, *, share: float = 0.05) -> Iterator[Findin
 
     Known problems: processors that many other programs keep busy may be as slow. `record_shapes` is needed.
     """
-    if trace.has_gpu or len(trace.links.launches):
+    if not trace.derived(recorded).on_processor:
         return
     found, window = trace.derived(slow_products), trace.derived(steady_window)
     taken = trace.events.times_of(found.rows).clip(window.start, window.end)

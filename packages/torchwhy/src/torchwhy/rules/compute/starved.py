@@ -11,6 +11,7 @@ import numpy.typing as npt
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import DTYPES, WIDTH, elements
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.arithmetic import MEMORY_SPEED
@@ -48,7 +49,7 @@ def starved_threads(
     Known problems: slow memory, as of some virtual machines, looks like threads that wait; so does a processor at a low
     clock.
     """
-    if trace.has_gpu or len(trace.links.launches):
+    if not trace.derived(recorded).on_processor:
         return
     events = trace.events
     rows = events.of(MEMORY_SPEED)

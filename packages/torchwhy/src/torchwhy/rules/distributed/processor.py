@@ -12,6 +12,7 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.collectives import Collective, collective_times, own_collectives
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.meaning.communication import DEVICE_COLLECTIVE
 from torchwhy.trace.meaning.operators import LEARNING
 from torchwhy.trace.model.intervals import Intervals
@@ -40,7 +41,7 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Known problems: an operator that itself waits inside counts as computing.
     """
-    if trace.has_gpu or len(trace.links.launches):
+    if not trace.derived(recorded).on_processor:
         return
     alone = trace.derived(idle_exchanging)
     part = trace.window.share(alone)

@@ -13,6 +13,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.host.object_copies import copied_objects
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import dtypes, elements, shapes
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
@@ -66,7 +67,7 @@ def cpu_copies(
     Known problems: a copy between processes or into pinned memory, which a data loader needs, counts as well where the
     loop itself makes it.
     """
-    if trace.has_gpu or len(trace.links.launches):
+    if not trace.derived(recorded).on_processor:
         return
     rows, own = own_time(trace)
     total, window = int(own.sum()), trace.derived(steady_window)

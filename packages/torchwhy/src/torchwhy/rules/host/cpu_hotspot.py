@@ -87,7 +87,7 @@ def cpu_hotspot(
 
     Known problems: an operator that must be computed is named as well as one that needn't be.
     """
-    if trace.has_gpu or trace.derived(recorded).worked:
+    if not trace.derived(recorded).on_processor:
         return
     rows, own = own_time(trace)
     own = _usual(trace, rows, own)

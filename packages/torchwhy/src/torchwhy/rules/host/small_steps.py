@@ -15,6 +15,7 @@ from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.host_activity import collections, otherwise_engaged, outer_operators, profiling
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.compiler import COMPILED_CODE
@@ -53,7 +54,7 @@ def small_steps(
     Known problems: the time at stake is for a batch eight times as large, as in small-batches, which speaks for steps
     with one or a few samples. A program that must learn from small batches gains from `torch.compile` alone.
     """
-    if trace.has_gpu or any(small_batches.check(trace)):
+    if not trace.derived(recorded).on_processor or any(small_batches.check(trace)):
         return
     events, window = trace.events, trace.derived(steady_window)
     updates = events.of(OPTIMIZER_STEP)

@@ -12,6 +12,7 @@ from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import forward_pass
 from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import tensor_lists
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Flags, Int32
@@ -49,7 +50,7 @@ def rows_stacked(trace: Trace, *, share: float = 0.1, per_step: int = 2, steps: 
     """
     program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
     rows = program.rows[events.are(STACK, program.rows)]
-    if trace.has_gpu or not trace.steps_found or not len(rows):
+    if not trace.derived(recorded).on_processor or not trace.steps_found or not len(rows):
         return
     unknown = [not any(tensor_lists(trace, int(row))) and bool(events.text("Input Dims", int(row))) for row in rows]
     rows = rows[np.array(unknown, np.bool_)]

@@ -10,6 +10,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.processor_time import load_average, threads_and_cores
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.operators import HEAVY
 from torchwhy.trace.model.trace import Trace
@@ -34,7 +35,7 @@ def too_many_threads(trace: Trace, *, times: float = 2.0, share: float = 0.1) ->
     Known problems: how much is lost depends on how long the operators are; the stake is half of their time, and the
     finding is medium at most.
     """
-    if trace.has_gpu:
+    if not trace.derived(recorded).on_processor:
         return
     threads, cores = threads_and_cores(trace)
     rows, window = trace.events.of(HEAVY), trace.derived(steady_window)
@@ -73,7 +74,7 @@ def too_few_threads(trace: Trace, *, share: float = 0.3, long_us: float = 200.0)
     what half of the processors would save of those operators, if they scaled in full; the finding is medium at most.
     """
     threads, processors = threads_and_cores(trace)
-    if trace.has_gpu or not 0 < 2 * threads < processors or (trace.info.world_size or 1) > 1:
+    if not trace.derived(recorded).on_processor or not 0 < 2 * threads < processors or (trace.info.world_size or 1) > 1:
         return
     if 2 * load_average(trace) > processors:
         return

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from torchwhy.trace.file.columns import Int32, Int64, numbered_together
 from torchwhy.trace.meaning.frames import CAPTURE_BEGIN_CALL, CAPTURE_END_CALL, CAPTURE_FUNCTION
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE, OCCUPANCY_QUERY
+from torchwhy.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, COPY_CALL, GRAPH_INSTANTIATE, OCCUPANCY_QUERY
 from torchwhy.trace.model.device import devices_of, streams_of
 from torchwhy.trace.model.intervals import Intervals
+from torchwhy.wording import counted
 
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
@@ -27,6 +28,7 @@ __all__ = [
     "graph_captures",
     "kernel_launches",
     "launch_queues",
+    "lost_copies",
     "lost_launches",
     "queue_at_launch",
 ]
@@ -128,15 +130,30 @@ def lost_launches(trace: Trace) -> Int32:
     return found
 
 
+def lost_copies(trace: Trace) -> str:
+    """What shows that copies, of which there are none in a trace with other work of a device, were not recorded."""
+    events = trace.events
+    calls = events.of(COPY_CALL)
+    if not trace.has_gpu or not len(calls) or len(events.rows(Kind.MEMCPY)):
+        return ""
+    noted = np.zeros(len(calls), np.bool_)  # by the capture of a graph, without a copy
+    for lane, times in trace.derived(capturing).items():
+        noted |= (events.lane[calls] == lane) & (events.covered(calls, times) > 0)
+    made = int(np.count_nonzero(~noted))
+    return f"no copy was recorded, and {counted(made, 'call')} made some" if made else ""
+
+
 def device_known(trace: Trace) -> bool:
     """Whether idle time of the device means what it says, for rules that also speak about programs without a device.
 
-    It doesn't where launches left no work, where graphs were replayed unrecorded, or where times are broken.
+    It doesn't where launches left no work, where copies or replayed graphs were not recorded, or where times are
+    broken.
     """
     lost, launches = len(trace.derived(lost_launches)), len(trace.derived(kernel_launches))
     graphs = len(trace.links.unrecorded_graphs)
     broken = trace.events.damage.total
-    return lost * 10 <= launches and not graphs and broken * 100 <= max(len(trace.links.work), 1)
+    known = not graphs and not lost_copies(trace)
+    return known and lost * 10 <= launches and broken * 100 <= max(len(trace.links.work), 1)
 
 
 def launch_queues(trace: Trace) -> tuple[Queue, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from torchwhy.trace.derived.launches import lost_copies
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import BACKWARD_LABEL, OPTIMIZER, OPTIMIZER_STEP
 from torchwhy.trace.meaning.communication import DEVICE_COLLECTIVE
@@ -47,6 +48,8 @@ class Recorded:
         device: whether work of a device is in it.
         worked: what shows that a device worked, though none of its work is in the trace; "" where nothing does.
         signs: the rows that show it.
+        launched: whether a call that launched some of the device's work is in the trace.
+        lost_copies: what shows that no copy was recorded although there were some; "" where nothing does.
         processor_only: whether the file shows that the program used no device: its list of the machine's devices is
             empty.
         backward: when a backward pass ran whose operators are not in the trace.
@@ -58,10 +61,17 @@ class Recorded:
     device: bool
     worked: str
     signs: Int32
+    launched: bool
+    lost_copies: str
     processor_only: bool
     backward: Intervals
     sampled: bool
     missing: dict[str, str]
+
+    @property
+    def on_processor(self) -> bool:
+        """Whether nothing shows that a device worked: the time is then that of the processor's work."""
+        return not (self.device or self.worked)
 
     @property
     def without_operators(self) -> str:
@@ -79,6 +89,12 @@ def recorded(trace: Trace) -> Recorded:
     if not trace.has_gpu:
         reason = f"the device's work was not recorded ({worked})" if worked else "no work of a device was recorded"
         missing |= dict.fromkeys(("gpu", "idle", "order"), reason)
+    launched = bool(np.any(trace.links.launch >= 0))
+    if trace.has_gpu and not launched:
+        missing["order"] = "the calls that launched the device's work were not recorded"
+    copies = lost_copies(trace)
+    if copies:
+        missing["idle"] = copies
     if sampled:
         reason = "only a sample of the calls was recorded"
         missing |= {"idle": reason, "operators": reason}
@@ -88,7 +104,9 @@ def recorded(trace: Trace) -> Recorded:
         missing["operators"] = f"the backward pass ({duration_ns(backward.total)}) was recorded without its operators"
     listed = "deviceProperties" in trace.info.top and not trace.info.devices
     processor_only = operators and listed and not (worked or trace.has_gpu)
-    return Recorded(operators, trace.has_gpu, worked, signs, processor_only, backward, sampled, missing)
+    return Recorded(
+        operators, trace.has_gpu, worked, signs, launched, copies, processor_only, backward, sampled, missing
+    )
 
 
 def _without_operators(trace: Trace) -> str:
