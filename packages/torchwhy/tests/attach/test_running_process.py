@@ -131,16 +131,54 @@ def test_a_process_without_this_package_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
     with pytest.raises(TorchWhyError, match="torchwhy cannot be imported there: ModuleNotFoundError"):
         process.record_process(os.getpid(), request(tmp_path))
+    assert not list(tmp_path.glob("torchwhy-pid-*"))
 
 
-def test_a_script_that_comes_too_late_does_nothing(tmp_path, monkeypatch):
+@pytest.fixture
+def late_scripts(monkeypatch):
+    """Scripts that were given to a process which does not run them in time."""
     scripts = []
     monkeypatch.setattr(sys, "remote_exec", lambda pid, script: scripts.append(Path(script)), raising=False)
     monkeypatch.setattr(process, "_ANSWER_S", 0.05)
+    return scripts
+
+
+def test_a_script_that_comes_too_late_only_removes_its_folder(tmp_path, late_scripts):
     with pytest.raises(TorchWhyError, match="its main thread runs no Python"):
         process.record_process(os.getpid(), request(tmp_path))
-    assert scripts[0].read_text() == ""
-    assert stat.S_IMODE(scripts[0].parent.stat().st_mode) == 0o700
+    folder = late_scripts[0].parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    exec(compile(late_scripts[0].read_text(), str(late_scripts[0]), "exec"), {})
+    assert not folder.exists()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_script_that_began_when_the_request_was_withdrawn_removes_its_folder(tmp_path, late_scripts):
+    with pytest.raises(TorchWhyError, match="its main thread runs no Python"):
+        process.record_process(os.getpid(), request(tmp_path))
+    folder = late_scripts[0].parent
+    attached._serve_once(folder)
+    assert not folder.exists()
+
+
+def test_nothing_remains_of_a_process_that_ends_before_it_answers(tmp_path, late_scripts, monkeypatch):
+    lives = iter([True])
+    monkeypatch.setattr(process, "_lives", lambda pid: next(lives, False))
+    with pytest.raises(TorchWhyError, match="has ended"):
+        process.record_process(os.getpid(), request(tmp_path))
+    assert not late_scripts[0].parent.exists()
+
+
+def test_a_recording_ends_when_the_process_that_asked_has_removed_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(attached, "may_work", lambda thread: True)
+    folder = tmp_path / "private"
+    folder.mkdir()
+    asked = Request(str(tmp_path / "run"), 600)
+    recording = attached._Attached(asked, folder)
+    monkeypatch.setattr(attached, "_tell", lambda folder, answer: folder.rmdir())
+    with working():
+        answer = recording.run()
+    assert Path(answer.folder, "trace.json.gz").is_file()
 
 
 @pytest.mark.parametrize(
@@ -159,6 +197,7 @@ def test_why_a_process_cannot_be_entered(error, said, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
     with pytest.raises(TorchWhyError, match=said):
         process.record_process(os.getpid(), request(tmp_path))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_process_without_pytorch_records_nothing(tmp_path, listening, monkeypatch):

@@ -337,7 +337,7 @@ def test_code_of_the_programs_own_names_no_call():
 
 def test_a_program_that_ran_three_rounds_needs_no_warm_up():
     cold, warm = (one(case_steps.steps([1600, 1000, 1010, 990], first=n), "first-step-cold") for n in (0, 3))
-    assert (cold.severity, warm.severity) == ("medium", "low")
+    assert (cold.severity, warm.severity) == ("medium", "info")
     assert "Warm up" in cold.fix
     assert "Warm up" not in warm.fix
     assert "had run 3 steps before it" in warm.cause

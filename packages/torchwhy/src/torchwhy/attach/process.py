@@ -61,6 +61,13 @@ del torchwhy_attach
 """
 """What `sys.remote_exec` runs in the process, which may lack this package: then it is taken from here."""
 
+_TOO_LATE: Final = """\
+import shutil
+shutil.rmtree(@FOLDER@, ignore_errors=True)
+del shutil
+"""
+"""What the process runs instead if it had not run that script when this process gave up: it removes the folder."""
+
 
 def record_process(pid: int, request: Request, say: Callable[[str], None] = lambda _: None) -> Progress:
     """Have a process record itself and return its answer; an interrupt ends the recording early and keeps it.
@@ -110,7 +117,7 @@ def _reached(pid: int, request: Request) -> Iterator[Path]:
         return
     folder = Path(tempfile.mkdtemp(prefix="torchwhy-pid-"))
     script = folder / "attach.py"
-    finished = False
+    entered = False
     try:
         add_file(folder / REQUEST, data)
         text = _SCRIPT.replace("@FOLDER@", repr(str(folder))).replace("@PATH@", repr(_path()))
@@ -118,14 +125,16 @@ def _reached(pid: int, request: Request) -> Iterator[Path]:
         _give(user, folder / REQUEST, script, folder)
         try:
             _execute(pid, script)
+            entered = True
         finally:
             _become(pid, user)
         yield folder
-        finished = True
     finally:
-        script.write_text("", encoding="utf-8")  # if the process runs it later, it does nothing
-        (folder / REQUEST).unlink(missing_ok=True)
-        if finished:
+        waits = entered and (folder / REQUEST).exists() and not (folder / ANSWER).exists() and _lives(pid)
+        if waits:  # Python reports an error in the process if the script is missing
+            script.write_text(_TOO_LATE.replace("@FOLDER@", repr(str(folder))), encoding="utf-8")
+            (folder / REQUEST).unlink(missing_ok=True)
+        else:
             shutil.rmtree(folder, ignore_errors=True)
 
 

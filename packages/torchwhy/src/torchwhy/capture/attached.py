@@ -153,7 +153,15 @@ def _leave(folder: Path, process: int) -> None:
 
 def serve(folder: str) -> None:
     """Record what a request in a folder asks for, from a thread of ours; return at once."""
-    threading.Thread(target=_serve, args=(Path(folder),), name="torchwhy-attached", daemon=True).start()
+    threading.Thread(target=_serve_once, args=(Path(folder),), name="torchwhy-attached", daemon=True).start()
+
+
+def _serve_once(folder: Path) -> None:
+    """Serve the request of a folder that is made for it; remove the folder if the request was withdrawn meanwhile."""
+    if (folder / REQUEST).exists():
+        _serve(folder)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _serve(folder: Path) -> None:
@@ -202,7 +210,7 @@ class _Attached:
             self._begin_here()
         end = time.monotonic() + self._request.seconds
         _tell(self._folder, Progress("recording"))
-        while time.monotonic() < end and not (self._folder / STOP).exists() and not self._session.stopped:
+        while time.monotonic() < end and self._is_wanted() and not self._session.stopped:
             time.sleep(0.02)
         self._whole.end()
         if self._whole.has_threads:
@@ -213,6 +221,10 @@ class _Attached:
         capture = self._session.close(STILL_RUNNING)
         folder = str(capture.folder) if capture is not None and capture.folder is not None else ""
         return Progress("done", folder, str(capture))
+
+    def _is_wanted(self) -> bool:
+        """Whether the process that asked has neither ended the recording nor removed the folder."""
+        return self._folder.exists() and not (self._folder / STOP).exists()
 
     def _begin(self) -> None:
         if self._begun.acquire(blocking=False):

@@ -28,6 +28,8 @@ class ProcessorTime:
         load: the load average of the last minute, including this program; None if the system does not provide it.
         cores: how many processors the program may use.
         threads: how many threads an operator of PyTorch may use.
+        collecting_us: how long the thread ran in garbage collections that the recording labels; None where that is not
+            measured.
     """
 
     wall_us: float
@@ -36,6 +38,7 @@ class ProcessorTime:
     load: float | None
     cores: int
     threads: int | None = None
+    collecting_us: float | None = None
 
 
 class ProcessorMark:

@@ -7,6 +7,7 @@ import gzip
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -191,10 +192,12 @@ class Recorder:
         recorded = self.schedule is None or self.schedule.phase(step) is Phase.ACTIVE
         if recorded and self._began is None:
             self._began = _Beginning()
+            self._collections.spent_ns = 0
 
     def _mark_end(self) -> None:
         """The same when it ends, before PyTorch takes its time to end it."""
-        self._meanwhile = (self._began or _Beginning()).since()
+        compiled, spent, samples = (self._began or _Beginning()).since()
+        self._meanwhile = compiled, replace(spent, collecting_us=self._collections.spent_ns / 1000), samples
 
     def _save(self, profiler: Any) -> None:
         detach_labels()
@@ -269,6 +272,9 @@ class _Collections:
 
     A collection may begin while the program looks through `sys.modules`, so a label must import nothing: the first one
     does (PyTorch 2.13), and is made here.
+
+    Attributes:
+        spent_ns: processor time of labelled collections; the recorder sets it to 0 when a window begins.
     """
 
     def __init__(self) -> None:
@@ -277,6 +283,7 @@ class _Collections:
         self._thread = threading.get_ident()
         self._record_function = record_function
         self._label: Any = None
+        self._began_ns = self.spent_ns = 0
         with record_function(COLLECTION):
             pass
 
@@ -291,8 +298,10 @@ class _Collections:
         if threading.get_ident() != self._thread or not info["generation"]:
             return
         if phase == "start":
+            self._began_ns = time.thread_time_ns()
             self._label = self._record_function(COLLECTION)
             self._label.__enter__()
         elif self._label is not None:
             label, self._label = self._label, None
             label.__exit__(None, None, None)
+            self.spent_ns += time.thread_time_ns() - self._began_ns

@@ -55,6 +55,7 @@ class StackSamples:
         stacks: places in `frames`, innermost first; each stack once.
         times_ns: when each sample was taken, nanoseconds since 1970.
         which: the stack of each.
+        thread: the thread's number in the trace; None where that is not known to be the system's number.
     """
 
     frames: list[str] = field(default_factory=list)
@@ -62,6 +63,7 @@ class StackSamples:
     stacks: list[list[int]] = field(default_factory=list)
     times_ns: list[int] = field(default_factory=list)
     which: list[int] = field(default_factory=list)
+    thread: int | None = None
 
 
 class StackSampler:
@@ -79,6 +81,7 @@ class StackSampler:
     def __init__(self, every_s: float | None = None, *, whole: bool = True) -> None:
         """Begin."""
         self._thread = threading.get_ident()
+        self._number = threading.get_native_id() if sys.platform == "linux" else None
         self._whole = whole
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
         self._taken: list[tuple[int, int]] = []
@@ -114,7 +117,8 @@ class StackSampler:
 
     def _named(self, taken: list[tuple[int, int]]) -> StackSamples:
         """Frames as PyTorch's profiler writes them: paths without the folder they were imported from."""
-        samples = StackSamples(times_ns=[when for when, _ in taken], which=[stack for _, stack in taken])
+        when, which = [when for when, _ in taken], [stack for _, stack in taken]
+        samples = StackSamples(times_ns=when, which=which, thread=self._number)
         folders = sorted((f"{Path(each).absolute()}{os.sep}" for each in sys.path), key=len, reverse=True)
         known: dict[tuple[CodeType, int], int] = {}
         for stack in list(self._stacks):

@@ -42,8 +42,9 @@ def low_rank_weight(trace: Trace, *, share: float = 0.05, part_of_size: int = 8)
 
     Sees: a matrix product with the shape of a weight, whose factors have a rank of at most an eighth of its smaller
     side, and among the next six operators `aten::linear` with that weight, only elementwise operators of its shape in
-    between. The layer is trained through that weight, or has fewer rows than the product pays for. Products, those
-    operators and their backward pass take 5% of the window or more.
+    between. The layer is trained through that weight, or has fewer rows than the product pays for. An input as large as
+    the weight would make this ambiguous: the product may be the input. Products, those operators and their backward
+    pass take 5% of the window or more.
 
     Costs: out x in x rank operations and the writing of whole weights, in training their gradients too, where two thin
     products with the input take rows x rank x (out + in). At stake are these, and the half of the layer's backward
@@ -93,7 +94,9 @@ def _makers(trace: Trace, program: ForwardPass, i: int, part_of_size: int) -> li
     """The product that makes the weight of a layer, and what follows it until there; [] without one."""
     if len(program.shapes[i]) < 2 or len(program.shapes[i][1]) != 2:
         return []
-    weight = program.shapes[i][1]
+    given, weight = program.shapes[i][:2]
+    if elements(given) == elements(weight):  # the product may be the layer's input, as in any perceptron
+        return []
     for k in range(i - 1, max(i - 1 - BEFORE, -1), -1):
         row, taken = int(program.rows[k]), program.shapes[k]
         if product_shape(trace, row, taken) == weight:

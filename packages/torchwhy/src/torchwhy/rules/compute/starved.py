@@ -11,9 +11,11 @@ import numpy.typing as npt
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.processor_time import BUSY, threads_and_cores, waited_share
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import DTYPES, WIDTH, elements
 from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import DATALOADER
 from torchwhy.trace.meaning.arithmetic import MEMORY_SPEED
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
@@ -47,9 +49,10 @@ def starved_threads(
     DataLoader's workers, other ranks and the limit of a container, which PyTorch doesn't always see.
 
     Known problems: slow memory, as of some virtual machines, looks like threads that wait; so does a processor at a low
-    clock.
+    clock. Silent where other programs use the processors: the thread waited for one in 10% of the recording, and the
+    program has no more threads than processors, neither DataLoader nor other ranks. Then a note says that.
     """
-    if not trace.derived(recorded).on_processor:
+    if not trace.derived(recorded).on_processor or _crowded_out(trace):
         return
     events = trace.events
     rows = events.of(MEMORY_SPEED)
@@ -81,6 +84,13 @@ def starved_threads(
         fix="torch.set_num_threads(n), or OMP_NUM_THREADS=n, with n the cores that are free for this process; then "
         "record again before acting on the other findings.",
     )
+
+
+def _crowded_out(trace: Trace) -> bool:
+    """Whether other programs take the processors, and nothing shows that this one has processes or threads too many."""
+    threads, cores = threads_and_cores(trace)
+    alone = (trace.info.world_size or 1) == 1 and not trace.events.any_of(DATALOADER)
+    return trace.derived(waited_share) >= BUSY and 0 < threads <= cores and alone
 
 
 def _bytes(trace: Trace, rows: Int32) -> npt.NDArray[np.int64]:

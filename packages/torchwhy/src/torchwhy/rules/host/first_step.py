@@ -56,8 +56,8 @@ def first_step_cold(
     distorts averages over few steps.
 
     Fix: three rounds of warm-up before measuring, or `schedule(wait=1, warmup=1, active=...)`; leave the first step
-    out, which is all there is to do where its number says that three rounds went before it. Rules about the usual step
-    leave a first one that is three times as long as the others out by themselves.
+    out, which is all there is to do where its number says that three rounds went before it; if it shows no set-up
+    either, the finding is only good to know. Rules about the usual step leave a first one that is three times as long as the others out by themselves.
 
     Known problems: a program whose first step really is larger (a longer first batch, an epoch's start) looks the same.
     With two recorded steps the other one is the only measure.
@@ -130,6 +130,7 @@ def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
     steps = main_phase(trace.steps_found)
     rows, times = longer_in(trace, steps[0], steps[1:])
     is_warm = (steps[0].number or 0) >= _WARM
+    why = _why_cold(trace, steps[0])
     first, usual = duration_ns(cold.own), duration_ns(cold.rest)
     others = f"the others {usual} (median of {len(steps) - 1})" if len(steps) > 2 else f"the other one {usual}"
     fewer = (
@@ -137,6 +138,7 @@ def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
     )
     return Finding(
         title=f"The first step takes {first}, {others}",
+        severity="info" if is_warm and not why else "",
         most="low" if is_warm else "medium",
         confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
         time_us=cold.excess / 1000,
@@ -145,7 +147,7 @@ def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
         evidence=(*late, *evidence(trace, rows, times=times, note="longer than in the other steps"))
         or evidence(trace, [steps[0].row] if steps[0].row >= 0 else [])
         or (Evidence(steps[0].name, 1, cold.own / 1000, steps[0].start / 1000),),
-        cause=_why_cold(trace, steps[0], is_warm=is_warm) + fewer,
+        cause=(why or _without_reason(steps[0], is_warm=is_warm)) + fewer,
         fix="Leave it out of averages."
         if is_warm
         else "Warm up (three rounds) before recording, or schedule(wait=1, warmup=1, active=...).",
@@ -215,8 +217,8 @@ def _set_up(trace: Trace, step: Step) -> Intervals:
     return times.clip(step.start, step.end)
 
 
-def _why_cold(trace: Trace, step: Step, *, is_warm: bool) -> str:
-    """The set-up the first step shows, if any."""
+def _why_cold(trace: Trace, step: Step) -> str:
+    """The set-up that the first step shows; "" without any."""
     events = trace.events
 
     def within(rows: Int32) -> int:
@@ -235,8 +237,11 @@ def _why_cold(trace: Trace, step: Step, *, is_warm: bool) -> str:
     if seen:
         first = " and ".join(seen)
         return f"{first[0].upper()}{first[1:]}.{f' Longest calls: {calls}.' if calls else ''}"
-    if calls:
-        return f"Calls that take so long only the first time: {calls}."
+    return f"Calls that take so long only the first time: {calls}." if calls else ""
+
+
+def _without_reason(step: Step, *, is_warm: bool) -> str:
+    """What may have lengthened a first step that shows no set-up."""
     if is_warm:
         return (
             f"The program had run {step.number} steps before it, so it isn't cold: the start of the profiler, or "

@@ -10,6 +10,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import compiling, outer_operators
+from torchwhy.trace.derived.processor_time import collecting_us, waited_share
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION
@@ -22,17 +23,22 @@ __all__ = ["gc_pause"]
 
 
 @rule("B14", "gc-pause", source="torch.profiler's record_python_gc_info", frees="host")
-def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> Iterator[Finding]:
+def gc_pause(
+    trace: Trace, *, least_us: float = 1000.0, share: float = 0.01, automatic_share: float = 0.05
+) -> Iterator[Finding]:
     """Python collects garbage within steps.
 
     Sees: events named `Python GC` (recorded where the profiler is asked for them) or frames of `gc.collect`, together 1
     ms or more and 1% of the window. Those of the compiler are left out; without steps also those that no operator
-    stands between, since they may belong to the set-up.
+    stands between, since they may belong to the set-up. `torchwhy profile` notes the processor time of collections; then
+    a collection counts for no more than that, so that one during which another program ran is no longer than others.
+    Collections that Python makes by itself are only good to know below 5%.
 
     Costs: the loop stands still meanwhile; a full collection walks every object of the process.
 
     Fix: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` where no work waits; no
-    `gc.collect()` per step.
+    `gc.collect()` per step. Without the collector, memory of objects that refer to each other stays in use: that is
+    worth it only where collections take much of the time.
 
     Known problems: without Python stacks a call of `gc.collect()` looks like a collection Python makes by
     itself; one long pause in every step is taken for a call.
@@ -46,8 +52,9 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
         return
     window = trace.derived(steady_window)
     paused = events.times_of(rows).clip(window.start, window.end)
-    part = window.share(paused)
-    if not len(rows) or paused.total < least_us * 1000 or part < share:
+    spent = _counted_part(trace) * paused.total
+    part = spent / (window.end - window.start) if window.end > window.start else 0.0
+    if not len(rows) or spent < least_us * 1000 or part < share:
         return
     called = (events.times_of(frames) & paused).total * 2 > paused.total
     regular = not trace.has_stacks and not called and _one_in_each_step(trace, paused)
@@ -61,7 +68,9 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
         fix = "gc.freeze() after set-up, gc.disable() in the loop, gc.collect() once per epoch."
     yield Finding(
         title=f"Garbage collection stops the loop {often(len(paused))}, for {duration_ns(paused.total)} in all",
+        severity="info" if part < automatic_share and not (called or regular) else "",
         confidence="high",
+        time_us=spent / 1000,
         stretches=paused,
         window=window,
         evidence=evidence(trace, rows),
@@ -69,6 +78,13 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
         fix=fix,
         linked=not regular,
     )
+
+
+def _counted_part(trace: Trace) -> float:
+    """The part of the collections' time that they would take if they waited for a processor as often as the rest."""
+    noted, running = trace.derived(collecting_us), 1 - trace.derived(waited_share)
+    whole = trace.events.times_of(trace.events.of(GARBAGE_COLLECTION)).total / 1000
+    return 1.0 if noted is None or not whole or not running else min(noted / whole / running, 1.0)
 
 
 def _in_one_stretch(trace: Trace, rows: Int32) -> bool:

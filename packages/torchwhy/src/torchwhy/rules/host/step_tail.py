@@ -35,7 +35,9 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     lose 2% of the window or more; and what differs in them. With a GPU only what the device is idle for counts: a host
     that waits until the device has caught up loses nothing. One slow step among few is an outlier, which is mentioned:
     whether it comes back, 20 steps show. So are steps that do nothing else than the others on a machine so busy that
-    waiting for a processor may be most of what they lost, as `torchwhy profile` notes it.
+    waiting for a processor may be most of what they lost, as `torchwhy profile` notes it; and steps whose additional
+    operators take most of what they are longer: the work may be meant, such as a rollout or validation, and rules about
+    that work see whether it is slow.
 
     Costs: the time above the median. With many processes, each waits for the slowest.
 
@@ -60,7 +62,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     worst = found[int(own.argmax())]
     others = [found[i] for i in range(len(own)) if i not in set(slow.tolist())]
     rows, times = longer_in(trace, worst, others)
-    cause, fix, busy = _why(trace, worst, others, int(times.sum()), excess)
+    cause, fix, ordinary = _why(trace, worst, others, int(times.sum()), excess)
     alone = len(slow) == 1 and len(own) < _ENOUGH
     unrecorded = trace.derived(unrecorded_steps)
     as_slow = int(np.count_nonzero(unrecorded * 1000 > ratio * typical))
@@ -72,8 +74,8 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     take = "takes" if len(slow) == 1 else "take"
     yield Finding(
         title=f"{len(slow)} of {len(own)} steps {take} over {ratio:g} times the median {usual}, up to {longest}",
-        severity="info" if alone or busy else "",
-        confidence="low" if alone or busy else "high" if len(own) >= 20 else "medium",
+        severity="info" if alone or ordinary else "",
+        confidence="low" if alone or ordinary else "high" if len(own) >= 20 else "medium",
         time_us=excess / 1000,
         stretches=Intervals.union([found[i].start for i in slow], [found[i].end for i in slow]),
         window=window,
@@ -87,7 +89,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
 def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost: float) -> tuple[str, str, bool]:
     """Whether the slowest step does more, does the same more slowly, or does something unseen; and what to do.
 
-    Besides: whether a busy machine may be the reason.
+    Besides: whether a busy machine or work that is meant may be the reason.
     """
     count = operators_in(trace, (worst, *others))
     excess = worst.duration - float(np.median([step.duration for step in others]))
@@ -105,7 +107,7 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
             f"The slowest step calls {count[0]:,} operators, the others {usual:,.0f} (median).",
             "See what that step does in addition: validation or a rollout may be meant; a loop over rows becomes "
             "operators on the whole tensor.",
-            False,
+            not outside,
         )
     if outside:
         return (

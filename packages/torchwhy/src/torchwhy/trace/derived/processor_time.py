@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["BUSY", "ProcessorTime", "load_average", "processor_time", "threads_and_cores", "waited_share"]
+__all__ = [
+    "BUSY",
+    "ProcessorTime",
+    "collecting_us",
+    "load_average",
+    "processor_time",
+    "threads_and_cores",
+    "waited_share",
+]
 
 BUSY: Final = 0.1
 """Share of a recording that waits for a processor, from which the host's times say little."""
@@ -33,8 +41,7 @@ class ProcessorTime(NamedTuple):
 
 def processor_time(trace: Trace) -> ProcessorTime | None:
     """Return what the file says; None for other recordings, and where the thread never waited."""
-    written = trace.info.top.get(_NOTED)
-    noted = written if isinstance(written, dict) else {}
+    noted = _noted(trace)
     wall, waited, load = (noted.get(name) for name in ("wall_us", "waited_us", "load"))
     _, cores = threads_and_cores(trace)
     if not (_is_number(wall) and _is_number(waited)):
@@ -44,23 +51,32 @@ def processor_time(trace: Trace) -> ProcessorTime | None:
 
 def threads_and_cores(trace: Trace) -> tuple[int, int]:
     """Return how many threads an operator may use, and how many processors the program; 0 where that isn't known."""
-    written = trace.info.top.get(_NOTED)
-    noted = written if isinstance(written, dict) else {}
+    noted = _noted(trace)
     threads, cores = (value if isinstance(value := noted.get(name), int) else 0 for name in ("threads", "cores"))
     return threads, cores
 
 
 def load_average(trace: Trace) -> float:
     """Return the machine's load average at the end of the recording; 0 where that isn't known."""
-    written = trace.info.top.get(_NOTED)
-    load = written.get("load") if isinstance(written, dict) else None
+    load = _noted(trace).get("load")
     return load if _is_number(load) else 0.0
+
+
+def collecting_us(trace: Trace) -> float | None:
+    """Return the processor time of Python's labelled garbage collections, microseconds; None where it isn't known."""
+    spent = _noted(trace).get("collecting_us")
+    return spent if _is_number(spent) else None
 
 
 def waited_share(trace: Trace) -> float:
     """Return for which part of the recording the thread waited for a processor; 0 where that isn't known."""
     spent = processor_time(trace)
     return min(spent.waited_us / spent.wall_us, 1.0) if spent else 0.0
+
+
+def _noted(trace: Trace) -> dict[str, object]:
+    written = trace.info.top.get(_NOTED)
+    return written if isinstance(written, dict) else {}
 
 
 def _is_number(value: object) -> TypeGuard[float]:

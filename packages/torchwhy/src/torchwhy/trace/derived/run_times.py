@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from torchwhy.trace.derived.stack_samples import stack_samples
+from torchwhy.trace.derived.stack_samples import recorded_samples
 from torchwhy.trace.derived.steady_state import unrecorded_steps
 from torchwhy.trace.meaning.frames import without_numbers
 from torchwhy.trace.model.trace import Trace
@@ -113,7 +113,7 @@ def _left_out(trace: Trace, outside: RunStretch, steps: int) -> RunStretch:
     A short recording has few samples. Then the usual step decides: where as many as there were take less than half of
     the time outside, something else takes it.
     """
-    samples, unrecorded = trace.derived(stack_samples), trace.derived(unrecorded_steps)
+    samples, unrecorded = trace.derived(recorded_samples), trace.derived(unrecorded_steps)
     seen = Counter(samples.own[which] for which in samples.which.tolist())
     few = seen.total() < _FEW
     if not outside.time_us or (

@@ -16,7 +16,7 @@ from torchwhy.trace.model.intervals import Intervals
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["StackSamples", "mostly", "sampled_line", "sampled_stack", "stack_samples"]
+__all__ = ["StackSamples", "mostly", "recorded_samples", "sampled_line", "sampled_stack", "stack_samples"]
 
 _NOTED: Final = "torchwhy_stack_samples"
 LEAST: Final = 2
@@ -65,9 +65,25 @@ class StackSamples:
 
 
 def stack_samples(trace: Trace) -> StackSamples:
-    """Read the samples; the result is empty for other recordings and for invalid files."""
+    """Return the samples of the thread that runs the program's loop; empty if another thread was sampled.
+
+    A main thread that waits for the threads that work shows no line of theirs.
+    """
     written = trace.info.top.get(_NOTED)
-    nothing = StackSamples(np.empty(0, np.int64), np.empty(0, np.int32), (), (), (), {})
+    thread = written.get("thread") if isinstance(written, dict) else None
+    if isinstance(thread, int) and trace.main_lane >= 0 and trace.events.lanes[trace.main_lane].tid != str(thread):
+        return _no_samples()
+    return trace.derived(recorded_samples)
+
+
+def _no_samples() -> StackSamples:
+    return StackSamples(np.empty(0, np.int64), np.empty(0, np.int32), (), (), (), {})
+
+
+def recorded_samples(trace: Trace) -> StackSamples:
+    """Read the samples, of whatever thread; the result is empty for other recordings and for invalid files."""
+    written = trace.info.top.get(_NOTED)
+    nothing = _no_samples()
     if not isinstance(written, dict):
         return nothing
     try:
