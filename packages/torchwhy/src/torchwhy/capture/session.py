@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchwhy.capture import cuda_graphs, other_profilers
 from torchwhy.capture.advice import Spelling
@@ -25,6 +25,9 @@ from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
 from torchwhy.capture.step_clock import StepClock
 from torchwhy.capture.step_memory import StepMemory
 from torchwhy.wording import counted
+
+if TYPE_CHECKING:
+    from torchwhy.capture.repeats import Repeats, RepeatWatch
 
 __all__ = ["MOST", "Session"]
 
@@ -101,6 +104,8 @@ class Session:
         self._power: PowerSampler | None = None  # from the first recording of a GPU on
         self.run_times: RunTimes | None = None
         self._unwatch: Callable[[], None] | None = None
+        self._repeats: RepeatWatch | None = None  # from the end of the windows on
+        self._watches_repeats = False
         self._calls: PythonCalls | None = None  # while they are counted
         self._calls_a_step = 0  # where stacks are recorded for there are so few of them
         self.folder = self._claim(path)
@@ -177,8 +182,12 @@ class Session:
             self._decide_on_stacks(self._counted_calls())
             if recorded:
                 self._advance()
+            else:
+                self._watch_repeats()
             self._count_calls()
             self.clock.begin()
+            if self._watches_repeats:
+                self.clock.leave_out()
 
     def count_last_step(self) -> None:
         """The step that was open when the program ended was whole: where the next would have begun, none did."""
@@ -228,10 +237,23 @@ class Session:
             self.recorder.windows = _largest_first(self.recorder.windows)
 
     def recorded(self) -> tuple[int, list[tuple[int, int]]]:
-        """How many steps of the schedule ended, and when each closed window began and ended, ns since 1970."""
+        """How many steps of the schedule ended, and when each closed window began and ended, ns since 1970.
+
+        So does the time in which repetitions were watched.
+        """
         windows = self.recorder.windows if self.recorder is not None else []
         times = [window.samples.times_ns for window in windows]
-        return self.clock.step if self.clock is not None else 0, [(one[0], one[-1]) for one in times if one]
+        repeats = self.repeats
+        watched = [repeats.times_ns] if repeats is not None else []
+        return self.clock.step if self.clock is not None else 0, [(one[0], one[-1]) for one in times if one] + watched
+
+    @functools.cached_property
+    def repeats(self) -> Repeats | None:
+        """What was watched after the windows; None where nothing was. From here on it is over."""
+        if self._repeats is None:
+            return None
+        self._repeats.end()
+        return self._repeats.result()
 
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
@@ -314,7 +336,7 @@ class Session:
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
             clock.unrecorded() if clock else (), tuple(self.memory.read), tuple(self.notes), self.gave_up,
-            self.launched, own, self._power, self.run_times,
+            self.launched, own, self._power, self.run_times, self.repeats,
         )  # fmt: skip
 
     def _count_calls(self) -> None:
@@ -334,6 +356,22 @@ class Session:
             self.recorder.add_stacks()
             self.options = self.recorder.options
             self._calls_a_step = calls or 0
+
+    @_contained
+    def _watch_repeats(self) -> None:
+        """Watch the steps after the windows for operators that compute something again; see `capture/repeats.py`."""
+        if not self.launched or self.recorder is None or not self.recorder.windows or inside_pytorch():
+            return
+        if self._repeats is None:
+            from torchwhy.capture.repeats import RepeatWatch, may_watch
+
+            if may_watch():
+                self._repeats = RepeatWatch()
+                self._repeats.begin()
+                self._watches_repeats = True
+        elif self._watches_repeats:
+            self._repeats.step()
+            self._watches_repeats = not (self._repeats.over and self._repeats.end())
 
     @_contained
     def _advance(self) -> None:
@@ -396,6 +434,8 @@ class Session:
         """Make room for a profiler of the program's own: it is part of what the program does."""
         if self.stopped or self.recorder is None or self.recorder.busy:
             return
+        if self._repeats is not None:
+            self._repeats.end()
         if self.clock is None or self.phase is not Phase.DONE:
             self.recorder.stop(keep=self.clock is not None)
             self.made_room = True
