@@ -137,6 +137,7 @@ def _capture(run: Run, windows: Sequence[Window], notes: Sequence[str]) -> Captu
 
 def _hints(run: Run, windows: Sequence[Window]) -> Iterator[str]:
     yield from advice.about_cost(run.overhead, run.options)
+    yield from advice.about_repeats(run.repeats)
     yield from advice.about_machine(window.spent for window in windows)
     if windows and run.cuda and not any(window.on_device for window in windows):
         yield (

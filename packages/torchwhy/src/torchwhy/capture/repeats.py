@@ -1,7 +1,7 @@
 """Operators that compute again what they have computed before: the contents of their inputs, compared for some steps.
 
-Equal shapes prove nothing, and neither do equal addresses: freed memory comes back with other contents, and NumPy writes
-to a tensor's memory without PyTorch. So the bytes of all inputs are compared, by hashes of 64 bits (Python's, SipHash).
+Equal shapes prove nothing, and neither do equal addresses: freed memory comes back with other contents, and NumPy
+writes to a tensor's memory without PyTorch. So the bytes of all inputs are compared, by hashes of 64 bits (Python's, SipHash).
 They are taken before the operator runs, in the thread that runs it.
 """
 
@@ -99,12 +99,14 @@ class Repeats:
 
     Attributes:
         steps: how many steps.
+        cost_s: how many seconds of the processor's time that took.
         times_ns: when it began and ended, nanoseconds since 1970.
         frames, lines, stacks: see `StackSamples`.
         sites: of all operators that compute something.
     """
 
     steps: int
+    cost_s: float
     times_ns: tuple[int, int]
     frames: list[str]
     lines: list[str]
@@ -202,7 +204,7 @@ class RepeatWatch(TorchDispatchMode):
         self._deadline = time.monotonic() + SECONDS
         self._entered = True
         _leave_in_children(self)
-        self.__enter__()
+        self.__enter__()  # type: ignore[no-untyped-call]
 
     def step(self) -> None:
         """A step has ended."""
@@ -224,7 +226,7 @@ class RepeatWatch(TorchDispatchMode):
         """Return what was seen."""
         frames, lines, stacks = name_places(list(self._stacks))
         sites = [_told(seen) for seen in self._sites.values()]
-        return Repeats(self._step, (self._began, self._ended), frames, lines, stacks, sites)
+        return Repeats(self._step, self._spent / 1e9, (self._began, self._ended), frames, lines, stacks, sites)
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -311,7 +313,7 @@ class RepeatWatch(TorchDispatchMode):
 
     def _stack(self) -> int:
         """The number of the Python stack that runs now; -1 within an optimizer."""
-        places = []
+        places: list[tuple[CodeType, int]] = []
         frame: FrameType | None = sys._getframe(3)
         while frame is not None and len(places) < DEEPEST:
             code = frame.f_code
@@ -407,14 +409,19 @@ def _shape(value: Any) -> tuple[Any, ...]:
 
 
 def _memory(tensor: torch.Tensor) -> memoryview:
-    """The bytes from a tensor's first element to its last, with what lies between them: no copy."""
+    """The bytes from a tensor's first element to its last, with what lies between them: no copy.
+
+    It does not keep the tensor.
+    """
     if not tensor.numel():
         return memoryview(b"")
     elements = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     address = tensor.data_ptr()
     if not address:
         raise _UnlikeError
-    return _view(ctypes.c_void_p(address), ctypes.c_ssize_t(elements * tensor.element_size()), _READ_ONLY)
+    size = ctypes.c_ssize_t(elements * tensor.element_size())
+    memory: memoryview = _view(ctypes.c_void_p(address), size, _READ_ONLY)
+    return memory
 
 
 _view: Final[Any] = ctypes.pythonapi.PyMemoryView_FromMemory
@@ -436,7 +443,8 @@ def _made(result: Any) -> tuple[Any, ...]:
 
 
 def _random_state() -> int:
-    return hash(_memory(torch.default_generator.get_state()).tobytes())
+    """A hash of the state of the processor's generator: whoever draws from it changes that."""
+    return hash(torch.default_generator.get_state().numpy().tobytes())
 
 
 def _leave_in_children(watch: RepeatWatch) -> None:

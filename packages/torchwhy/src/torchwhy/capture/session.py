@@ -360,7 +360,7 @@ class Session:
     @_contained
     def _watch_repeats(self) -> None:
         """Watch the steps after the windows for operators that compute something again; see `capture/repeats.py`."""
-        if not self.launched or self.recorder is None or not self.recorder.windows or inside_pytorch():
+        if not self.options.repeats or self.recorder is None or not self.recorder.windows or inside_pytorch():
             return
         if self._repeats is None:
             from torchwhy.capture.repeats import RepeatWatch, may_watch

@@ -18,7 +18,7 @@ from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import short_operator
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import counted, percent
 
 __all__ = ["computed_again"]
 
@@ -41,7 +41,8 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
     features of the whole data set. A result that is needed twice in a step is passed on.
 
     Known problems: only the processor's tensors are compared, and only for some steps: inputs that change more rarely
-    look constant. What comes again after more steps than are watched, such as a long epoch, is not seen. Backward
+    look constant. Whether the results of a whole data set fit into memory isn't known, so a finding on inputs that come
+    back in turn is low at most. What comes again after more steps than are watched, such as a long epoch, is not seen. Backward
     passes, which recompute on purpose, and what an optimizer calls aren't judged, nor are operators of other packages.
     """
     window = trace.derived(steady_window)
@@ -63,6 +64,7 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
         yield Finding(
             title=f"{_named(lines[0])} is computed again from the same inputs: {percent(part)} of the time",
             confidence="high",
+            most="low" if lines[0].in_turn else "high",
             time_us=repeated_us,
             stretches=when,
             window=window,
@@ -80,9 +82,15 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
 
 def _named(one: Repetition) -> str:
     """What is computed, in a few words."""
-    if one.called.startswith("aten::"):
-        return short_operator(one.called).lstrip("_")
-    return "A module's output" if one.in_module else called_name(one.called)
+    if one.function:
+        return f"The result of {one.function}()"
+    if one.in_module:
+        return "A module's output"
+    if "::" not in one.called:
+        return f"The result of {called_name(one.called)}"
+    others = len({name for name, _ in one.parts}) - 1
+    also = f" and {counted(others, 'other operator')}" if others else ""
+    return f"The result of {short_operator(one.called).lstrip('_')}{also}"
 
 
 def _advice(one: Repetition) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from torchwhy.trace.meaning.frames import MODULE_CALL, own_place
+from torchwhy.trace.meaning.frames import MODULE_CALL, own_place, without_numbers
 from torchwhy.trace.model.events import parse_list
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Repetition(NamedTuple):
 
     Attributes:
         stack: from that line outwards.
+        function: the name of the line's function, if none of its operators does anything else; "" otherwise.
         called: the frame that it calls and all of whose operators are repeated; else the name of the operator.
         source: of the line.
         calls: how often its longest operator was repeated.
@@ -48,6 +49,7 @@ class Repetition(NamedTuple):
     """
 
     stack: tuple[str, ...]
+    function: str
     called: str
     source: str
     calls: int
@@ -124,7 +126,11 @@ def repetitions(trace: Trace) -> tuple[Repetition, ...]:
             called = stack[line - 1] if line else site.operator
             in_module = any(MODULE_CALL.names(frame) for frame in stack[:line])
             lines[stack[line:]].append((site, called, own_place(first), in_module))
-    found = (_repetition(stack, sites, source.get(stack[0], ""), calls) for stack, sites in lines.items())
+    mixed = {without_numbers(frame) for site, stack in named if site.judged and not site.is_repeated for frame in stack}
+    found = []
+    for stack, sites in lines.items():
+        function = "" if without_numbers(stack[0]) in mixed else stack[0].rpartition(": ")[2]
+        found.append(_repetition(stack, function, sites, source.get(stack[0], ""), calls))
     return tuple(sorted(found, key=lambda one: -one.time_us))
 
 
@@ -146,7 +152,11 @@ def _whole(
 
 
 def _repetition(
-    stack: tuple[str, ...], sites: Sequence[tuple[_Site, str, str, bool]], source: str, calls: dict[Operator, int]
+    stack: tuple[str, ...],
+    function: str,
+    sites: Sequence[tuple[_Site, str, str, bool]],
+    source: str,
+    calls: dict[Operator, int],
 ) -> Repetition:
     longest, called, earlier, _ = max(sites, key=lambda one: one[0].time_us)
     parts: dict[Operator, float] = defaultdict(float)
@@ -156,6 +166,7 @@ def _repetition(
             parts[operator] += site.again / site.judged * count / calls[operator]
     return Repetition(
         stack,
+        function,
         called,
         source,
         longest.again,
