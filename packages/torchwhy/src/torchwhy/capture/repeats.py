@@ -1,8 +1,8 @@
 """Operators that compute again what they have computed before: the contents of their inputs, compared for some steps.
 
 Equal shapes prove nothing, and neither do equal addresses: freed memory comes back with other contents, and NumPy
-writes to a tensor's memory without PyTorch. So the bytes of all inputs are compared, by hashes of 64 bits (Python's, SipHash).
-They are taken before the operator runs, in the thread that runs it.
+writes to a tensor's memory without PyTorch. So the bytes of all inputs are compared, by hashes of 64 bits
+(Python's, SipHash). They are taken before the operator runs, in the thread that runs it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchwhy.capture.open_calls import inside_transform
 from torchwhy.capture.result import TROUBLE
 from torchwhy.capture.stack_samples import DEEPEST, name_places
 from torchwhy.counters.compiler import known_compilations
+from torchwhy.counters.dispatch_mode import WatchingMode
 from torchwhy.trace.meaning.frames import LAUNCHER
 from torchwhy.trace.meaning.operators import COPIES_OR_FILLS
 
@@ -95,7 +95,7 @@ class Site:
 
 @dataclass
 class Repeats:
-    """What was watched.
+    """The sites of the operators that ran during a watch.
 
     Attributes:
         steps: how many steps.
@@ -159,18 +159,11 @@ class _UnlikeError(Exception):
     """An argument whose contents can't be compared."""
 
 
-class RepeatWatch(TorchDispatchMode):
+class RepeatWatch(WatchingMode):
     """Watches the operators of this thread from `begin` to `end`.
 
     It never changes what an operator computes. Any trouble ends it.
     """
-
-    supports_higher_order_operators = True
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        """Let compiled code run compiled."""
-        return True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:

@@ -42,8 +42,8 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
 
     Known problems: only the processor's tensors are compared, and only for some steps: inputs that change more rarely
     look constant. Whether the results of a whole data set fit into memory isn't known, so a finding on inputs that come
-    back in turn is low at most. What comes again after more steps than are watched, such as a long epoch, is not seen. Backward
-    passes, which recompute on purpose, and what an optimizer calls aren't judged, nor are operators of other packages.
+    back in turn is low at most. What comes again after more steps than are watched, such as a long epoch, is not seen.
+    Backward passes, which recompute on purpose, what an optimizer calls, and operators of other packages aren't judged.
     """
     window = trace.derived(steady_window)
     functions: dict[str, list[Repetition]] = {}

@@ -1,4 +1,4 @@
-"""What the program computes again from inputs that it has had before, as `torchwhy profile` saw in some steps."""
+"""Results that the program computes again from inputs that it has had before, as `torchwhy profile` saw them."""
 
 from __future__ import annotations
 
