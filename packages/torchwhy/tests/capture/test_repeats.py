@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
+from torch.utils.checkpoint import checkpoint
 
 from torchwhy.capture.repeats import RepeatWatch, may_watch
 from torchwhy.counters.accumulator import Tally
@@ -237,6 +238,35 @@ def test_random_numbers_are_no_repetition_unless_they_are_not_drawn():
     assert again(watched(lambda step: torch.bernoulli(x / 2)))["aten::bernoulli"] == (0, 5)
     with torch.inference_mode():
         assert again(watched(lambda step: nn.functional.dropout(x, 0.5, training=False)))["aten::dropout"] == (4, 4)
+
+
+def test_what_a_checkpoint_computes_again_is_no_repetition():
+    layer = nn.Linear(4, 4)
+
+    def run(step):
+        x = torch.full((2, 4), float(step), requires_grad=True)
+        checkpoint(lambda x: layer(x).exp().sin(), x, use_reentrant=False).sum().backward()
+
+    assert not any(site.again for site in watched(run).sites)
+
+
+def test_a_closure_that_an_optimizer_calls_is_not_judged():
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.LBFGS([weight], max_iter=3, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (weight.exp() - 2).square().sum()
+        loss.backward()
+        return loss
+
+    assert not any(site.again for site in watched(lambda step: optimizer.step(closure)).sites)
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize")
+def test_a_tensor_that_is_more_than_its_bytes_is_not_judged():
+    x = torch.quantize_per_tensor(torch.ones(4), 1.0, 0, torch.qint8)
+    assert again(watched(lambda step: x.dequantize())) == {}
 
 
 def test_it_ends_when_it_has_cost_enough():

@@ -73,7 +73,7 @@ class Site:
         operator: such as "aten::mm".
         stack: its place in `Repeats.stacks`; -1 for the calls of backward passes and optimizers, which aren't judged.
         judged: calls that were compared with all earlier ones, from the first repetition on if there was one.
-        again: those that had the inputs of an earlier call, and its result.
+        again: those that had the inputs of an earlier call, and the same sample of its result.
         time_us: how long these took.
         values: how many different inputs they had.
         in_a_row: how many of them had the inputs of the site's call before.
@@ -115,7 +115,7 @@ class Repeats:
 
 
 def may_watch() -> bool:
-    """Whether a watch may begin here: only where operators run one by one on the processor, seen by nobody else."""
+    """Whether a watch may begin here: only where operators run one by one on the processor, without another mode."""
     distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     return not (
         torch.cuda.is_initialized()
@@ -193,7 +193,7 @@ class RepeatWatch(WatchingMode):
 
     def begin(self) -> None:
         """Watch from here on."""
-        self._began = self._ended = time.time_ns()
+        self._began = time.time_ns()
         self._deadline = time.monotonic() + SECONDS
         self._entered = True
         _leave_in_children(self)
@@ -207,12 +207,14 @@ class RepeatWatch(WatchingMode):
 
     def end(self) -> bool:
         """Watch no more; return whether that was possible: not while the program has another mode open."""
+        self._ended = self._ended or time.time_ns()
         self.over = True
-        self._ended = max(self._ended, time.time_ns())
         depth = torch._C._len_torch_dispatch_stack() if self._entered else 0
         if self._entered and depth and torch._C._get_dispatch_stack_at(depth - 1) is self:
             self.__exit__(None, None, None)
             self._entered = False
+            self._sampled.clear()
+            self._computed.clear()
         return not self._entered
 
     def result(self) -> Repeats:
@@ -224,7 +226,7 @@ class RepeatWatch(WatchingMode):
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Run the operator, and compare its inputs with those of earlier calls."""
+        """Run the operator, and compare its inputs with its earlier calls."""
         kwargs = kwargs or {}
         if self.over or os.getpid() != self._process:
             return func(*args, **kwargs)
@@ -379,7 +381,7 @@ def _described(values: Sequence[Any], tensors: list[torch.Tensor]) -> tuple[Any,
     found: list[Any] = []
     for value in values:
         if type(value) in _PLAIN:
-            if value.device.type != "cpu" or value.layout is not torch.strided:
+            if value.device.type != "cpu" or value.layout is not torch.strided or value.is_quantized or value.is_nested:
                 raise _UnlikeError
             tensors.append(value)
             found.append((value.dtype, tuple(value.shape), value.stride(), value.is_conj(), value.is_neg()))
@@ -409,11 +411,11 @@ def _memory(tensor: torch.Tensor) -> memoryview:
     if not tensor.numel():
         return memoryview(b"")
     elements = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    address = tensor.data_ptr()
-    if not address:
+    address, size = tensor.data_ptr(), elements * tensor.element_size()
+    there = tensor.untyped_storage().nbytes() - tensor.storage_offset() * tensor.element_size()
+    if not address or size > there:  # a program may shrink the storage below a tensor
         raise _UnlikeError
-    size = ctypes.c_ssize_t(elements * tensor.element_size())
-    memory: memoryview = _view(ctypes.c_void_p(address), size, _READ_ONLY)
+    memory: memoryview = _view(ctypes.c_void_p(address), ctypes.c_ssize_t(size), _READ_ONLY)
     return memory
 
 

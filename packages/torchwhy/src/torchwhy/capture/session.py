@@ -22,7 +22,7 @@ from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchwhy.capture.run_watch import RunTimes
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
-from torchwhy.capture.step_clock import StepClock
+from torchwhy.capture.step_clock import NEAR, StepClock
 from torchwhy.capture.step_memory import StepMemory
 from torchwhy.wording import counted
 
@@ -105,7 +105,8 @@ class Session:
         self.run_times: RunTimes | None = None
         self._unwatch: Callable[[], None] | None = None
         self._repeats: RepeatWatch | None = None  # from the end of the windows on
-        self._watches_repeats = False
+        self._repeats_are_over = not options.repeats
+        self._after_windows = 0  # steps, with which recorded ones are compared
         self._calls: PythonCalls | None = None  # while they are counted
         self._calls_a_step = 0  # where stacks are recorded for there are so few of them
         self.folder = self._claim(path)
@@ -165,6 +166,10 @@ class Session:
         if self.clock is not None and not self.clock.step:
             self.clock, self.steps_from = None, WHOLE_RUN
 
+    @property
+    def _is_watching(self) -> bool:
+        return self._repeats is not None and not self._repeats_are_over
+
     def may_step(self) -> bool:
         """Return whether a step can end here: not while an operator or a backward pass is open, see `open_calls`."""
         inside = inside_pytorch()
@@ -178,7 +183,8 @@ class Session:
             if (recorded or self.inside) and not self.may_step():
                 return
             self.clock.end()
-            self.memory.note(self.clock.step)
+            if not self._is_watching:  # the watch keeps what it has seen
+                self.memory.note(self.clock.step)
             self._decide_on_stacks(self._counted_calls())
             if recorded:
                 self._advance()
@@ -186,7 +192,7 @@ class Session:
                 self._watch_repeats()
             self._count_calls()
             self.clock.begin()
-            if self._watches_repeats:
+            if self._is_watching:
                 self.clock.leave_out()
 
     def count_last_step(self) -> None:
@@ -360,18 +366,20 @@ class Session:
     @_contained
     def _watch_repeats(self) -> None:
         """Watch the steps after the windows for operators that compute something again; see `capture/repeats.py`."""
-        if not self.options.repeats or self.recorder is None or not self.recorder.windows or inside_pytorch():
+        self._after_windows += 1
+        if self._repeats_are_over or self._after_windows <= NEAR or inside_pytorch():
             return
         if self._repeats is None:
             from torchwhy.capture.repeats import RepeatWatch, may_watch
 
-            if may_watch():
+            if self.recorder is not None and self.recorder.windows and may_watch():
                 self._repeats = RepeatWatch()
                 self._repeats.begin()
-                self._watches_repeats = True
-        elif self._watches_repeats:
+            else:
+                self._repeats_are_over = True
+        else:
             self._repeats.step()
-            self._watches_repeats = not (self._repeats.over and self._repeats.end())
+            self._repeats_are_over = self._repeats.over and self._repeats.end()
 
     @_contained
     def _advance(self) -> None:

@@ -30,10 +30,10 @@ ALSO: Final = 0.1
 def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
     """The program computes again what it has computed from the same inputs before.
 
-    Sees: after the recorded steps `torchwhy profile` compares the bytes of all inputs of each operator with those of
-    earlier calls, for up to 32 steps. Named are the lines all of whose operators, or one of whose calls, had the same
-    inputs and the same result three times or more, and in three of four calls; in the recorded steps the repeated
-    operators take 3% of the window or more. Lines of one function are one finding.
+    Sees: from the tenth step after the recorded ones, `torchwhy profile` compares the bytes of each operator's inputs
+    with its earlier calls, for up to 32 steps. Lines are named whose operators had the same inputs and the same result
+    three times or more, and in three of four calls; in the recorded steps the repeated operators take 3% of the window
+    or more. Lines of one function are one finding.
 
     Costs: the repeated operators' time, in each step. At stake is the part of it that was repeated.
 
@@ -97,21 +97,21 @@ def _advice(one: Repetition) -> tuple[str, str]:
     """Cause and fix, by where the equal inputs come from."""
     if one.earlier:
         return (
-            f"{line_of(one.earlier)} has computed the same in the same step: inputs and result were equal, byte by "
-            f"byte, in {one.calls} calls.",
+            f"{line_of(one.earlier)} has computed the same in the same step: the inputs of {one.calls} calls were "
+            "equal, byte by byte.",
             f"Compute it once, in {one.earlier}, keep the result and use it in both places.",
         )
     if one.in_turn:
         return (
-            f"The same inputs come back in turn, as in each epoch: they and the results were equal, byte by byte, in "
-            f"{one.calls} calls.",
+            f"The same inputs come back in turn, as in each epoch: in {one.calls} calls they were equal, byte by byte, "
+            "to earlier ones.",
             "Compute it once for the whole data set, keep the results, and look them up: for a frozen module, its "
             "features."
             if one.in_module
             else "Compute it once for the whole data set, keep the results, and look them up.",
         )
     return (
-        f"Its inputs do not change: they and the result were equal, byte by byte, in {one.calls} calls.",
+        f"Its inputs do not change: in {one.calls} calls they were equal, byte by byte.",
         "Compute it once, before the loop, and keep the result, in a module with register_buffer. Where an input "
         "changes at times, compute it then.",
     )

@@ -137,7 +137,7 @@ def repetitions(trace: Trace) -> tuple[Repetition, ...]:
 def _whole(
     named: Sequence[tuple[_Site, tuple[str, ...]]], earlier: Sequence[tuple[str, ...]]
 ) -> Iterator[tuple[_Site, tuple[str, ...], tuple[str, ...], int]]:
-    """Each repeated site with its stack, that of the earlier call, and a depth.
+    """Each repeated site with its stack, the earlier call's stack, and a depth.
 
     The frame at that depth is the outermost one that calls nothing but repeated operators; 0 without one.
     """
