@@ -331,3 +331,36 @@ def test_results_are_bit_for_bit_those_without_it():
     beside = trained()
     assert watch.end()
     assert beside == plain
+
+
+REPEATS = """
+import torch
+
+weight = torch.nn.Parameter(torch.ones(64, 64))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+table = torch.rand(64, 64)
+for step in range(45):
+    loss = (torch.linalg.inv(table) @ weight).square().mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_programs_steps_are_watched_after_ten_that_are_not(profile_program, tmp_path):
+    (tmp_path / "program.py").write_text(REPEATS)
+    ran = profile_program("--active", "3", "--no-stacks", program=tmp_path / "program.py")
+    noted = ran.trace()["torchwhy_repeats"]
+    unwatched = [number for number, _ in ran.trace()["torchwhy_unrecorded_steps"]]
+    assert 3 <= noted["steps"] <= 32
+    assert [number for number in unwatched if number > 6][:10] == list(range(8, 18))
+    inverse = next(site for site in noted["sites"] if site["operator"] == "aten::linalg_inv_ex")
+    assert inverse["again"] == inverse["judged"] > 0
+    assert noted["lines"][noted["stacks"][inverse["stack"]][0]].startswith("loss = (torch.linalg.inv(table)")
+    assert "computed-again" in (ran.folder / "findings.json").read_text()
+
+
+@pytest.mark.many
+def test_nothing_is_watched_where_that_is_not_wanted(profile_program, tmp_path):
+    (tmp_path / "program.py").write_text(REPEATS)
+    ran = profile_program("--no-repeats", program=tmp_path / "program.py")
+    assert ran.trace()["torchwhy_repeats"] is None
