@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
+from torchwhy.capture import repeats
 from torchwhy.capture.repeats import RepeatWatch, may_watch
 from torchwhy.counters.accumulator import Tally
 from torchwhy.counters.dispatch_mode import OperatorMode
@@ -299,6 +300,22 @@ def test_an_error_of_the_program_is_the_programs():
     with pytest.raises(RuntimeError, match="size"):
         torch.ones(3) @ torch.ones(4)
     assert not watch.over
+    assert watch.end()
+
+
+def test_results_that_cannot_be_compared_are_the_programs_alone():
+    x = torch.eye(3)
+    assert "aten::_to_sparse" not in {
+        name for name, (count, _) in again(watched(lambda _: x.to_sparse())).items() if count
+    }
+
+
+def test_an_error_of_the_watch_ends_it_and_is_not_the_programs(monkeypatch):
+    monkeypatch.setattr(repeats, "_sample", lambda memory: {}[0])
+    watch = RepeatWatch()
+    watch.begin()
+    assert torch.ones(3).exp().shape == (3,)
+    assert watch.over
     assert watch.end()
 
 

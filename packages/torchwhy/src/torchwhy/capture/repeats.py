@@ -24,7 +24,6 @@ from typing import Any, Final
 import torch
 
 from torchwhy.capture.open_calls import inside_transform
-from torchwhy.capture.result import TROUBLE
 from torchwhy.capture.stack_samples import DEEPEST, name_places
 from torchwhy.counters.compiler import known_compilations
 from torchwhy.counters.dispatch_mode import WatchingMode
@@ -56,6 +55,8 @@ PIECE: Final = 32
 """So many pieces, of so many bytes, are a sample of a larger memory: where it differs, so do the contents."""
 
 MOST_SITES: Final = 20_000
+"""The watch ends where a program has more."""
+
 _READ_ONLY: Final = 0x100  # PyBUF_READ
 _PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 _SCALARS: Final = (
@@ -186,15 +187,14 @@ class RepeatWatch(WatchingMode):
         self._step = 0
         self._sites: dict[tuple[Any, int], _Seen] = {}
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
-        self._judged_stacks: list[bool] = []
         self._sampled: dict[Any, tuple[_Seen, bool]] = {}  # and whether the last such inputs were hashed whole
         self._computed: dict[Any, tuple[_Seen, int, Any]] = {}
-        self._deadline = 0.0
+        self._deadline = 0  # of `time.perf_counter_ns`
 
     def begin(self) -> None:
         """Watch from here on."""
         self._began = time.time_ns()
-        self._deadline = time.monotonic() + SECONDS
+        self._deadline = time.perf_counter_ns() + int(SECONDS * 1e9)
         self._entered = True
         _leave_in_children(self)
         self.__enter__()  # type: ignore[no-untyped-call]
@@ -203,7 +203,7 @@ class RepeatWatch(WatchingMode):
         """A step has ended."""
         if not self.over:
             self._step += 1
-            self.over = self._step >= STEPS or time.monotonic() > self._deadline or known_compilations() > 0
+            self.over = self._step >= STEPS or known_compilations() > 0
 
     def end(self) -> bool:
         """Watch no more; return whether that was possible: not while the program has another mode open."""
@@ -237,21 +237,23 @@ class RepeatWatch(WatchingMode):
             seeded = _random_state() if call is not None and _facts(func).seeded else None
         except _UnlikeError:
             pass
-        except TROUBLE:
+        except Exception:  # noqa: BLE001 - whatever it is, the program must not meet it
             self.over = True
-        before = time.thread_time_ns() - began
+        spent = time.thread_time_ns() - began
         ran = time.perf_counter_ns()
         result = func(*args, **kwargs)
-        took = time.perf_counter_ns() - ran
+        ended = time.perf_counter_ns()
         began = time.thread_time_ns()
         try:
             if call is not None:
                 drew = seeded is not None and seeded != _random_state()
-                self._after(call, result, drew, took)
-        except TROUBLE:
+                self._after(call, result, drew, ended - ran)
+        except _UnlikeError:
+            pass
+        except Exception:  # noqa: BLE001 - as above
             self.over = True
-        self._spent += before + time.thread_time_ns() - began
-        self.over |= self._spent > self._cost_ns or len(self._sites) > MOST_SITES
+        self._spent += spent + time.thread_time_ns() - began
+        self.over |= self._spent > self._cost_ns or ended > self._deadline or len(self._sites) > MOST_SITES
         return result
 
     def _before(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
@@ -309,7 +311,7 @@ class RepeatWatch(WatchingMode):
     def _stack(self) -> int:
         """The number of the Python stack that runs now; -1 within an optimizer."""
         places: list[tuple[CodeType, int]] = []
-        frame: FrameType | None = sys._getframe(3)
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None and len(places) < DEEPEST:
             code = frame.f_code
             role = _role(code)
