@@ -184,7 +184,7 @@ class RepeatWatch(WatchingMode):
         self._entered = False
         self._began = self._ended = 0
         self._spent = 0
-        self._step = 0
+        self._step = self._compiled = 0
         self._sites: dict[tuple[Any, int], _Seen] = {}
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
         self._sampled: dict[Any, tuple[_Seen, bool]] = {}  # and whether the last such inputs were hashed whole
@@ -194,6 +194,7 @@ class RepeatWatch(WatchingMode):
     def begin(self) -> None:
         """Watch from here on."""
         self._began = time.time_ns()
+        self._compiled = known_compilations()
         self._deadline = time.perf_counter_ns() + int(SECONDS * 1e9)
         self._entered = True
         _leave_in_children(self)
@@ -203,7 +204,7 @@ class RepeatWatch(WatchingMode):
         """A step has ended."""
         if not self.over:
             self._step += 1
-            self.over = self._step >= STEPS or known_compilations() > 0
+            self.over = self._step >= STEPS or known_compilations() > self._compiled
 
     def end(self) -> bool:
         """Watch no more; return whether that was possible: not while the program has another mode open."""
