@@ -38,7 +38,7 @@ STEPS: Final = 32
 COST_NS: Final = 500_000_000
 """So much time the watch may take by itself; it ends then."""
 
-SECONDS: Final = 10.0
+SECONDS: Final = 60.0
 """So long it lasts, at most."""
 
 SMALL: Final = 1 << 14
