@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchwhy.capture.options import Options
 from torchwhy.capture.processor_time import ProcessorTime
@@ -11,9 +12,13 @@ from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.step_clock import Overhead
 from torchwhy.wording import counted
 
-__all__ = ["Spelling", "Steps", "about_cost", "about_machine", "about_steps"]
+if TYPE_CHECKING:
+    from torchwhy.capture.repeats import Repeats
+
+__all__ = ["Spelling", "Steps", "about_cost", "about_machine", "about_repeats", "about_steps"]
 
 BUSY = 0.1  # share of a recording that waits for a processor, from which its times say little
+NOTICEABLE_S = 0.2  # that a program takes longer
 HEAVY = 1.5  # recorded steps longer than this times the unprofiled ones say little about times on the CPU
 
 
@@ -85,6 +90,15 @@ def about_cost(overhead: Overhead | None, options: Options) -> Iterator[str]:
     costly = [name for name in ("stacks", "memory", "modules", "shapes") if getattr(options, name)]
     remedy = f"record without {' and '.join(costly)} for truer times" if costly else "trust shares more than times"
     yield f"recording made steps {ratio:.1f} times as long, so times on the CPU are inflated; {remedy}"
+
+
+def about_repeats(repeats: Repeats | None) -> Iterator[str]:
+    """Say that later steps took longer, where that is noticeable."""
+    if repeats is not None and repeats.cost_s >= NOTICEABLE_S:
+        yield (
+            f"after the recorded steps, operators' inputs were compared for {counted(repeats.steps, 'step')}, which "
+            f"made these {repeats.cost_s:.2g} s longer; --no-repeats leaves that out"
+        )
 
 
 def about_machine(spent: Iterable[ProcessorTime]) -> Iterator[str]:

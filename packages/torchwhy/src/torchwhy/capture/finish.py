@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchwhy.capture import advice, writer
 from torchwhy.capture.advice import Spelling
@@ -18,6 +19,9 @@ from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.step_clock import Overhead
 from torchwhy.capture.step_counts import write_counts
 from torchwhy.wording import counted
+
+if TYPE_CHECKING:
+    from torchwhy.capture.repeats import Repeats
 
 __all__ = ["Run", "finish"]
 
@@ -49,6 +53,7 @@ class Run:
         own: what the program itself recorded: timelines, and folders of runs.
         power: what was read of the GPUs meanwhile.
         run_times: where the time of the whole run went; None where that is not known.
+        repeats: operators that computed something again; None where that was not watched.
     """
 
     folder: RunFolder
@@ -73,6 +78,7 @@ class Run:
     own: tuple[Path, ...] = ()
     power: PowerSampler | None = None
     run_times: RunTimes | None = None
+    repeats: Repeats | None = None
 
     @property
     def cuda(self) -> bool:
@@ -99,7 +105,7 @@ def finish(run: Run) -> Capture:
 def _write(run: Run) -> Capture:
     folder = run.folder.partial
     writer.write_traces(
-        folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory, run.run_times, run.power
+        folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory, run.run_times, run.power, run.repeats
     )
     notes = write_counts(folder, run.windows, run.options, run.cuda)
     capture = _capture(run, run.windows, notes)
@@ -131,6 +137,7 @@ def _capture(run: Run, windows: Sequence[Window], notes: Sequence[str]) -> Captu
 
 def _hints(run: Run, windows: Sequence[Window]) -> Iterator[str]:
     yield from advice.about_cost(run.overhead, run.options)
+    yield from advice.about_repeats(run.repeats)
     yield from advice.about_machine(window.spent for window in windows)
     if windows and run.cuda and not any(window.on_device for window in windows):
         yield (

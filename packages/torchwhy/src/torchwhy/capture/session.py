@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchwhy.capture import cuda_graphs, other_profilers
 from torchwhy.capture.advice import Spelling
@@ -22,9 +22,12 @@ from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchwhy.capture.run_watch import RunTimes
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
-from torchwhy.capture.step_clock import StepClock
+from torchwhy.capture.step_clock import NEAR, StepClock
 from torchwhy.capture.step_memory import StepMemory
 from torchwhy.wording import counted
+
+if TYPE_CHECKING:
+    from torchwhy.capture.repeats import Repeats, RepeatWatch
 
 __all__ = ["MOST", "Session"]
 
@@ -101,6 +104,9 @@ class Session:
         self._power: PowerSampler | None = None  # from the first recording of a GPU on
         self.run_times: RunTimes | None = None
         self._unwatch: Callable[[], None] | None = None
+        self._repeats: RepeatWatch | None = None  # from the end of the windows on
+        self._repeats_are_over = not options.repeats
+        self._after_windows = 0  # steps, with which recorded ones are compared
         self._calls: PythonCalls | None = None  # while they are counted
         self._calls_a_step = 0  # where stacks are recorded for there are so few of them
         self.folder = self._claim(path)
@@ -160,6 +166,10 @@ class Session:
         if self.clock is not None and not self.clock.step:
             self.clock, self.steps_from = None, WHOLE_RUN
 
+    @property
+    def _is_watching(self) -> bool:
+        return self._repeats is not None and not self._repeats_are_over
+
     def may_step(self) -> bool:
         """Return whether a step can end here: not while an operator or a backward pass is open, see `open_calls`."""
         inside = inside_pytorch()
@@ -173,12 +183,17 @@ class Session:
             if (recorded or self.inside) and not self.may_step():
                 return
             self.clock.end()
-            self.memory.note(self.clock.step)
+            if not self._is_watching:  # the watch keeps what it has seen
+                self.memory.note(self.clock.step)
             self._decide_on_stacks(self._counted_calls())
             if recorded:
                 self._advance()
+            else:
+                self._watch_repeats()
             self._count_calls()
             self.clock.begin()
+            if self._is_watching:
+                self.clock.leave_out()
 
     def count_last_step(self) -> None:
         """The step that was open when the program ended was whole: where the next would have begun, none did."""
@@ -228,10 +243,23 @@ class Session:
             self.recorder.windows = _largest_first(self.recorder.windows)
 
     def recorded(self) -> tuple[int, list[tuple[int, int]]]:
-        """How many steps of the schedule ended, and when each closed window began and ended, ns since 1970."""
+        """How many steps of the schedule ended, and when each closed window began and ended, ns since 1970.
+
+        So does the time in which repetitions were watched.
+        """
         windows = self.recorder.windows if self.recorder is not None else []
         times = [window.samples.times_ns for window in windows]
-        return self.clock.step if self.clock is not None else 0, [(one[0], one[-1]) for one in times if one]
+        repeats = self.repeats
+        watched = [repeats.times_ns] if repeats is not None else []
+        return self.clock.step if self.clock is not None else 0, [(one[0], one[-1]) for one in times if one] + watched
+
+    @functools.cached_property
+    def repeats(self) -> Repeats | None:
+        """What was watched after the windows; None where nothing was. From here on it is over."""
+        if self._repeats is None:
+            return None
+        self._repeats.end()
+        return self._repeats.result()
 
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
@@ -314,7 +342,7 @@ class Session:
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
             clock.unrecorded() if clock else (), tuple(self.memory.read), tuple(self.notes), self.gave_up,
-            self.launched, own, self._power, self.run_times,
+            self.launched, own, self._power, self.run_times, self.repeats,
         )  # fmt: skip
 
     def _count_calls(self) -> None:
@@ -334,6 +362,24 @@ class Session:
             self.recorder.add_stacks()
             self.options = self.recorder.options
             self._calls_a_step = calls or 0
+
+    @_contained
+    def _watch_repeats(self) -> None:
+        """Watch the steps after the windows for operators that compute something again; see `capture/repeats.py`."""
+        self._after_windows += 1
+        if self._repeats_are_over or self._after_windows <= NEAR or inside_pytorch():
+            return
+        if self._repeats is None:
+            from torchwhy.capture.repeats import RepeatWatch, may_watch
+
+            if self.recorder is not None and self.recorder.windows and may_watch():
+                self._repeats = RepeatWatch()
+                self._repeats.begin()
+            else:
+                self._repeats_are_over = True
+        else:
+            self._repeats.step()
+            self._repeats_are_over = self._repeats.over and self._repeats.end()
 
     @_contained
     def _advance(self) -> None:
@@ -396,6 +442,8 @@ class Session:
         """Make room for a profiler of the program's own: it is part of what the program does."""
         if self.stopped or self.recorder is None or self.recorder.busy:
             return
+        if self._repeats is not None:
+            self._repeats.end()
         if self.clock is None or self.phase is not Phase.DONE:
             self.recorder.stop(keep=self.clock is not None)
             self.made_room = True

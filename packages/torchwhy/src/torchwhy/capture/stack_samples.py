@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-__all__ = ["IMPORTING", "RECORDING", "StackSampler", "StackSamples"]
+__all__ = ["DEEPEST", "IMPORTING", "RECORDING", "StackSampler", "StackSamples", "name_places"]
 
 EVERY_S: Final = 0.002
 """Between samples; about 8 ms where several threads of Python compute without a pause, since they give their lock away
@@ -116,23 +116,30 @@ class StackSampler:
         _watching.discard(this)
 
     def _named(self, taken: list[tuple[int, int]]) -> StackSamples:
-        """Frames as PyTorch's profiler writes them: paths without the folder they were imported from."""
+        frames, lines, stacks = name_places(list(self._stacks))
         when, which = [when for when, _ in taken], [stack for _, stack in taken]
-        samples = StackSamples(times_ns=when, which=which, thread=self._number)
-        folders = sorted((f"{Path(each).absolute()}{os.sep}" for each in sys.path), key=len, reverse=True)
-        known: dict[tuple[CodeType, int], int] = {}
-        for stack in list(self._stacks):
-            for place in stack:
-                if place not in known:
-                    known[place] = len(known)
-                    code, line = place
-                    file = next(
-                        (code.co_filename[len(one) :] for one in folders if code.co_filename.startswith(one)), ""
-                    )
-                    samples.frames.append(f"{file or code.co_filename}({line}): {code.co_name}")
-                    samples.lines.append(linecache.getline(code.co_filename, line).strip()[:120])
-            samples.stacks.append([known[place] for place in stack])
-        return samples
+        return StackSamples(frames, lines, stacks, when, which, thread=self._number)
+
+
+def name_places(stacks: Sequence[Sequence[tuple[CodeType, int]]]) -> tuple[list[str], list[str], list[list[int]]]:
+    """Return the frames of stacks, the source of each, and the stacks as places in them: see `StackSamples`.
+
+    Frames are named as PyTorch's profiler writes them: paths without the folder they were imported from.
+
+    Args:
+        stacks: each as code and number of the line that runs, innermost first.
+    """
+    frames: list[str] = []
+    lines: list[str] = []
+    folders = sorted((f"{Path(each).absolute()}{os.sep}" for each in sys.path), key=len, reverse=True)
+    known: dict[tuple[CodeType, int], int] = {}
+    for place in dict.fromkeys(place for stack in stacks for place in stack):
+        known[place] = len(known)
+        code, line = place
+        file = next((code.co_filename[len(one) :] for one in folders if code.co_filename.startswith(one)), "")
+        frames.append(f"{file or code.co_filename}({line}): {code.co_name}")
+        lines.append(linecache.getline(code.co_filename, line).strip()[:120])
+    return frames, lines, [[known[place] for place in stack] for stack in stacks]
 
 
 class _Collections:

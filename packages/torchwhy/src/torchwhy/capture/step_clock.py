@@ -10,7 +10,7 @@ from statistics import median
 
 from torchwhy.capture.schedule import Phase, Schedule
 
-__all__ = ["Overhead", "StepClock"]
+__all__ = ["NEAR", "Overhead", "StepClock"]
 
 NEAR = 10  # unprofiled steps beside the recorded ones that these are compared with
 KEPT = 1000  # unprofiled steps that are kept one by one

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -21,6 +21,9 @@ from torchwhy.capture.recorder import Window
 from torchwhy.capture.result import Capture
 from torchwhy.capture.run_watch import RunTimes
 from torchwhy.schema import SCHEMA
+
+if TYPE_CHECKING:
+    from torchwhy.capture.repeats import Repeats
 
 __all__ = ["write_json", "write_run", "write_traces"]
 
@@ -39,11 +42,13 @@ def write_traces(
     memory: Sequence[tuple[int, int, int]],
     run_times: RunTimes | None,
     power: PowerSampler | None = None,
+    repeats: Repeats | None = None,
 ) -> None:
     """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
 
     Values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds,
     `torchwhy_step_memory`, see `StepMemory`, `torchwhy_run_times`, see `RunTimes`,
+    `torchwhy_repeats`, see `Repeats`,
     `torchwhy_processor_time`, see `ProcessorTime`, and `torchwhy_stack_samples`, see `StackSamples`. Clock, power and
     temperature of the GPUs become events of phase "C".
 
@@ -57,6 +62,7 @@ def write_traces(
                 "torchwhy_unrecorded_steps": unrecorded,
                 "torchwhy_step_memory": memory,
                 "torchwhy_run_times": run_times,
+                "torchwhy_repeats": repeats,
                 "torchwhy_processor_time": window.spent,
                 "torchwhy_stack_samples": window.samples,
             }

@@ -143,6 +143,9 @@ def profile(
         bool, typer.Option("--power", help="Record clock, power and temperature of NVIDIA GPUs, every 20 ms.")
     ] = False,
     sync_events: Annotated[bool, typer.Option(help="Record waits for the GPU and between its streams.")] = True,
+    repeats: Annotated[
+        bool, typer.Option(help="After recording, compare operators' inputs to find what is computed again.")
+    ] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
     on_oom: Annotated[
         bool, typer.Option("--on-oom", help="If GPU memory runs out, write the allocator's state for torchwhy memory.")
@@ -217,7 +220,9 @@ def profile(
     _need_torch("profile")
     from torchwhy.cli import profile as command
 
-    recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, power=power)
+    recorded = command.Options(
+        shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, power=power, repeats=repeats
+    )
     schedule = (wait, warmup, active, repeat)
     status = command.run(
         words or [],

@@ -10,21 +10,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torchwhy.counters.accumulator import Tally
 from torchwhy.counters.operators import facts_of
 
-__all__ = ["OperatorMode"]
+__all__ = ["OperatorMode", "WatchingMode"]
 
 
-class OperatorMode(TorchDispatchMode):
-    """Tallies operators below autograd while it is active.
-
-    Active in the thread that entered it, and in the threads in which autograd runs that thread's backward pass.
-    """
+class WatchingMode(TorchDispatchMode):
+    """A mode that only looks: compiled code runs compiled, and higher-order operators run as they are."""
 
     supports_higher_order_operators = True
-
-    def __init__(self, tally: Tally) -> None:
-        """Count into `tally`."""
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.tally = tally
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -37,6 +29,18 @@ class OperatorMode(TorchDispatchMode):
         def is_infra_mode(cls) -> bool:
             """Say the same to older versions of PyTorch."""
             return True
+
+
+class OperatorMode(WatchingMode):
+    """Tallies operators below autograd while it is active.
+
+    Active in the thread that entered it, and in the threads in which autograd runs that thread's backward pass.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        """Count into `tally`."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.tally = tally
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -32,6 +32,7 @@ __all__ = [
     "MAKES_ARRAY",
     "MAKING_TENSORS",
     "MODULE",
+    "MODULE_CALL",
     "MODULE_PREFIX",
     "OPTIMIZER_MADE",
     "PARAMETRIZATION",
@@ -66,6 +67,11 @@ INSIDE_PYTORCH: Final = ("torch/", MODULE_PREFIX, "<built-in", "<frozen", "<stri
 
 MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
 """A call of a module: "nn.Module: Linear_3" is the third instance of its class."""
+
+MODULE_CALL: Final = Meaning(
+    r"(.*[/\\])?torch[/\\]nn[/\\]modules[/\\]module\.py.*: _(wrapped_)?call_impl$", Kind.PYTHON
+)
+"""A module is called."""
 
 PARAMETRIZATION: Final = Meaning(r"nn\.Module: ParametrizationList_\d+$", Kind.PYTHON)
 """A weight is computed by `torch.nn.utils.parametrize`."""

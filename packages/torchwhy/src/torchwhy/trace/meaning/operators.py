@@ -16,6 +16,7 @@ __all__ = [
     "BLOCKING_COPY",
     "CHECKPOINT_BACKWARD",
     "CONVERSION",
+    "COPIES_OR_FILLS",
     "COPY",
     "COPY_OR_CONVERSION",
     "CUSTOM_NODE",
@@ -197,6 +198,26 @@ INTO: Final = _aten(("copy_", "copy"))
 
 DISPATCHED_COPY: Final = INTO | _aten(("_to_copy", "clone"))
 """Operators that copy, as a dispatch mode sees them."""
+
+COPIES_OR_FILLS: Final = DISPATCHED_COPY | _aten(
+    (
+        *("detach_", "empty_like", "new_empty", "new_empty_strided", "new_zeros", "new_ones", "new_full"),
+        *(
+            "zeros_like",
+            "ones_like",
+            "full_like",
+            "zero_",
+            "fill_",
+            "_foreach_zero_",
+            "_foreach_copy_",
+            "resize_",
+            "set_",
+        ),
+        *("lift", "lift_fresh", "item", "_local_scalar_dense", "is_nonzero", "_unsafe_view", "is_pinned", "pin_memory"),
+        "_pin_memory",
+    )
+)
+"""Makes or fills memory without computing, or reads a number."""
 
 BLOCKING_COPY: Final = _aten(("_to_copy", "copy_"))
 """Copies that wait unless `non_blocking` is set."""
