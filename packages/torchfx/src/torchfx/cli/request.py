@@ -55,7 +55,9 @@ class Request:
     bitrate: Annotated[
         str | None,
         typer.Option(
-            "--bitrate", metavar="128k", help="Bit rate of a lossy format; by default at least that of a lossy source."
+            "--bitrate",
+            metavar="128k",
+            help="Bit rate of a lossy format; by default at least the bit rate of a lossy source.",
         ),
     ] = None
     raw: Annotated[

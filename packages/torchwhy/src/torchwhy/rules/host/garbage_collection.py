@@ -25,7 +25,7 @@ __all__ = ["gc_pause"]
 def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> Iterator[Finding]:
     """Python collects garbage within steps.
 
-    Sees: events named `Python GC` (recorded where the profiler is asked for them) or frames of `gc.collect`, together 1
+    Sees: events named `Python GC` (recorded on request) or frames of `gc.collect`, together 1
     ms or more and 1% of the window. Those of the compiler are left out; without steps also those that no operator
     stands between, since they may belong to the set-up.
 
