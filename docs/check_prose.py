@@ -28,7 +28,7 @@ HABITS = {
     r"\bare what\b": (1, "name the subject first"),
     r"\bgo(es)? before\b": (0, "overrides, takes precedence, precedes"),
     r"\bthe same of\b": (1, "likewise for, or repeat the noun"),
-    r"\btheir like\b": (2, "etc., similar operators"),
+    r"\btheir like\b": (1, "etc., similar operators"),
     r"\bspeaks? of\b": (0, "describes, refers to"),
     r"\b(is|are|was|were|be|not|as) heard\b|\bhears\b|\bto hear\b": (0, "known, audible, received, output"),
     r"\bnobody\b": (0, "no other, unused, without"),
@@ -39,9 +39,9 @@ HABITS = {
     r"\b(shapes|names|traces?|frames|samples|steps|don't|doesn't|not) tell\b": (0, "show, give"),
     r"\bcomes? to\b": (0, "is, reaches"),
     r"\bseen from\b": (0, "relative to, measured in"),
-    r"\b(those|that) of\b": (326, "repeat the noun, or a genitive: the file's rate"),
-    r"\basked for\b": (14, "requested"),
-    r'^\s*"""What (a|an|the)\b': (131, "name the result: The ..., Return the ..."),
+    r"\b(those|that) of\b": (296, "repeat the noun, or a genitive: the file's rate"),
+    r"\basked for\b": (1, "requested"),
+    r'^\s*"""What (a|an|the)\b': (0, "name the result: The ..., Return the ..."),
 }
 """For each habit: in how many lines it stands, and what to write instead."""
 

@@ -1,4 +1,4 @@
-"""What a native library has linked in, as a bill of materials (CycloneDX 1.6, placed in its wheel as PEP 770 says)."""
+"""Bill of materials of a native library's linked components (CycloneDX 1.6, placed in its wheel as PEP 770 says)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ FOLDER = Path(__file__).parent / "_generated" / "sounds"
 """Copied into the site by `html_extra_path`."""
 
 KEPT = Path(__file__).parents[3] / "docs" / "_build" / "sounds.json"
-"""What the pages say, and what it was made of: a later build takes it as long as that is the same."""
+"""The text of the pages and a hash of its sources: a later build reuses the text if the hash is the same."""
 
 SECONDS = 2.5
 PLACES = (0.1, 0.5, 0.9)

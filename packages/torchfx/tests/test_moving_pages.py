@@ -66,6 +66,7 @@ def test_lines_of_scipy(theirs, ours, results, x):
         assert np.isfinite(array(eval(ours, names))).all()
 
 
+@pytest.mark.filterwarnings("ignore:'(aifc|sunau|audioop)' is deprecated:DeprecationWarning")  # audioread imports them
 @one_for_each_row("librosa")
 def test_lines_of_librosa(theirs, ours, results, x, tmp_path):
     y = (0.1 * x.reshape(-1)).astype(np.float32)

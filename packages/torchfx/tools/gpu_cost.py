@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the GPU kernels cost by their machine code: no device is needed, only Triton with its assembler.
+"""Cost of the GPU kernels by their machine code: no device is needed, only Triton with its assembler.
 
     python tools/gpu_cost.py --sections 4
     python tools/gpu_cost.py --taps 511
@@ -118,7 +118,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a sample costs on a chip.
+    """The cost of a sample on a chip.
 
     Attributes:
         chip: its name.

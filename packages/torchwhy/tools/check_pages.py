@@ -23,7 +23,7 @@ from torchwhy.wording import size_text
 
 
 def trouble_of(browser: Browser, page: Path) -> list[str]:
-    """What a page says on the console or fetches; and that it isn't ready in time."""
+    """Faults of a page: messages on the console, requests, and a page that isn't ready in time."""
     said: list[str] = []
     view = browser.new_page(viewport={"width": 1600, "height": 900})
     view.on("console", lambda message: said.append(f"console: {message.text}"))

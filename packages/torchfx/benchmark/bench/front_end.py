@@ -36,7 +36,7 @@ __all__ = [
 Samples = npt.NDArray[np.float32]
 BLOCK_S = 0.1
 WITHIN = 0.9
-"""What the estimate holds of the target whose loss is taken; the rest is the target of a tenth of a second later."""
+"""The share of the target in the estimate; the rest is the target a tenth of a second later."""
 
 
 def by_librosa(job: dict[str, Any], x: Samples) -> Callable[[], Any]:

@@ -106,7 +106,7 @@ class ThresholdRow:
 
     @property
     def kind(self) -> str:
-        """What the signals of a curve have in common."""
+        """The common properties of a curve's signals."""
         return f"{self.channels} channel{'s' if self.channels > 1 else ''}, {self.dtype}"
 
 

@@ -39,7 +39,7 @@ class Seat:
 
     @property
     def label(self) -> str:
-        """What the contender is called in tables."""
+        """The contender's name in tables."""
         return self.process.peer.label(self.contender) + ("" if self.device == "cpu" else f" ({self.device})")
 
     @property

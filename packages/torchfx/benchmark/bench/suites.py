@@ -26,7 +26,7 @@ THRESHOLD_ROUNDS, QUICK_THRESHOLD_ROUNDS = 15, 5
 
 @dataclass(frozen=True)
 class Options:
-    """What a person may ask for; None means the suite's own.
+    """Options of a run; None means the suite's default.
 
     Attributes:
         quick: fewer and smaller signals, fewer rounds.

@@ -1,4 +1,4 @@
-"""What an audio loop does besides filtering: reading files, and computing coefficients again."""
+"""Rules about the work of an audio loop besides filtering: reading files, and computing coefficients again."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ FEW = 4
 def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
     """Process signals with a module in parallel, on as many threads as PyTorch uses (`torch.set_num_threads`).
 
-    One thread processes each signal, so the results equal those of a loop, for any module and any lengths. Random
+    One thread processes each signal, so the results equal a loop's, for any module and any lengths. Random
     numbers from PyTorch's default generator are drawn in arbitrary order. Many short signals take less time than in a
     loop; a chain of only recursive filters makes one native call for all signals.
 

@@ -78,13 +78,16 @@ def features() -> dict[str, Entry]:
     return {entry.name.lower(): entry for entry in _entries(FEATURES)}
 
 
+@lru_cache(256)
 def named(name: str) -> Entry | None:
     """Return what `available` or `features` has under a name, in lower case, without a look at the other classes."""
     found = [entry for package in (FEATURES, *_packages()) for entry in _entries(package, name)]
     return found[-1] if found else None
 
 
+@lru_cache(1)
 def _packages() -> tuple[str, ...]:
+    # Reads a file of every installed package: 11 ms with a hundred of them.
     offered = (point.value for point in metadata.entry_points(group="torchfx.processors"))
     return *PACKAGES, *offered
 

@@ -53,7 +53,7 @@ SILENCE = 10 ** (-90 / 20)  # the noise that is added to the power of every band
 
 
 class _State(NamedTuple):
-    """What a detector knows of the past, of each row.
+    """The state of a detector, for each row.
 
     Attributes:
         samples: those that later frames need, (rows, n).

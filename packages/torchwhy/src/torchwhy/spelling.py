@@ -1,4 +1,4 @@
-"""What a misspelt name probably meant."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators' Triton kernels share: tiles of neighbouring samples, of which each lane holds a row."""
+"""Code that the operators' Triton kernels share: tiles of neighbouring samples, one row for each lane."""
 
 from __future__ import annotations
 

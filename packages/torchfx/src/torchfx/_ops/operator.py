@@ -77,7 +77,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Operator:
-    """What an operator is.
+    """The definition of an operator.
 
     Attributes:
         schema: name, arguments and results, as PyTorch's dispatcher writes them. The first argument is a tensor; the
@@ -102,7 +102,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Implementation:
-    """What the files of an operator's folder give it.
+    """The functions that the files of an operator's folder provide.
 
     Attributes:
         backends: functions (arguments, results to write), by file.

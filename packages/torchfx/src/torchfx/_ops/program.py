@@ -79,7 +79,7 @@ class Kind:
         encode: (channels, samples, *, a value for each field) -> the fields' integers: of the signal's channels and the
             dtype of the samples that the step reads. Values are tensors, ints and floats. It raises `ArgumentTypeError`
             for a wrong type, `ArgumentError` for memory of another size or layout, TypeError where a field is missing
-            or unknown. Compiled where it is first asked for.
+            or unknown. Compiled on first use.
     """
 
     def __init__(self, number: int, declaration: str) -> None:

@@ -33,7 +33,7 @@ OPTIONS = {"num_warps": 1, "enable_fp_fusion": False}
 """Products are fused where the kernel says so."""
 
 LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
-"""What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
+"""Logarithm of the largest relative error from samples before a chunk's warm-up, by the bytes of a sample."""
 
 REMEMBERED = 1024
 

@@ -4,13 +4,14 @@ The suffix selects the format, outputs appear only when complete, and every erro
 """
 
 from torchfx.audio_io.bitrate import kept_bitrate
-from torchfx.audio_io.formats import FORMATS, AudioInfo, Chapter, kept_encoding
+from torchfx.audio_io.formats import FORMATS, LOSSY, AudioInfo, Chapter, kept_encoding
 from torchfx.audio_io.reader import Reader, info, load
 from torchfx.audio_io.tags import TAGS, kept_tags
 from torchfx.audio_io.writer import ClippingWarning, Writer, save
 
 __all__ = [
     "FORMATS",
+    "LOSSY",
     "TAGS",
     "AudioInfo",
     "Chapter",

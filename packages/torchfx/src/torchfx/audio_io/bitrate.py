@@ -7,7 +7,7 @@ import os
 from functools import cache
 from typing import Any, BinaryIO
 
-from torchfx.audio_io.formats import AAC_FORMATS, AudioInfo, output_format
+from torchfx.audio_io.formats import AAC_FORMATS, LOSSY, AudioInfo, output_format
 from torchfx.checks import whole_number
 from torchfx.errors import ArgumentError
 
@@ -20,7 +20,6 @@ MP3_STEPS = tuple(
 )
 OPUS_RATES = (6_000, 256_000)  # for each channel
 AAC_RATES = (8_000, 256_000)  # for each channel; no more than 6 bits for each sample (ISO/IEC 14496-3, 4.5.3)
-RATED = ("MP3", "OGG", "OPUS", "M4A", "AAC")  # the formats that have one
 MP3_LEAD = 1105 + 576  # samples. LAME's delay, and half a frame to fill up the last one
 ROUNDING = 1.03  # a mean counts the headers
 VORBIS_STEPS = 20  # levels of quality that are tried
@@ -42,7 +41,7 @@ def kept_bitrate(
         Bits per second; None where source or output is not lossy.
     """
     container = output_format(path, format)
-    if source.bitrate is None or container not in RATED:
+    if source.bitrate is None or container not in LOSSY:
         return None
     low, high = _range(container, int(fs), channels)
     return min(max(source.bitrate, low), high)
@@ -56,8 +55,8 @@ def compression(container: str, encoding: str, bitrate: int | None, fs: int, cha
     """
     if bitrate is None:
         return {}
-    if container not in RATED:
-        raise ArgumentError(f"bitrate is for {', '.join(RATED)} files, got {bitrate} for {container}")
+    if container not in LOSSY:
+        raise ArgumentError(f"bitrate is for {', '.join(LOSSY)} files, got {bitrate} for {container}")
     container = "OPUS" if encoding == "OPUS" else container
     low, high = _range(container, fs, channels)
     if not low <= whole_number("bitrate", bitrate, 1) <= high:

@@ -16,6 +16,7 @@ __all__ = [
     "BITS",
     "FORMATS",
     "INTEGERS",
+    "LOSSY",
     "AudioInfo",
     "Chapter",
     "check_channels",
@@ -43,6 +44,7 @@ DEFAULT_ENCODING = {
     "RAW": "PCM_16",
 }
 AAC_FORMATS = {"M4A", "AAC"}  # that PyAV reads and writes
+LOSSY = ("MP3", "OGG", "OPUS", "M4A", "AAC")  # have a bit rate, and no bits per sample
 MOST_CHANNELS = {
     "WAV": 1024, "FLAC": 8, "OGG": 255, "MP3": 2, "AIFF": 1024, "OPUS": 255, "M4A": 2, "AAC": 2, "RAW": 1024,
 }  # fmt: skip

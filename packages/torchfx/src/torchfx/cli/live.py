@@ -40,7 +40,7 @@ BAR, FLOOR_DB = 20, -60.0
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line said."""
+    """The arguments of the command line."""
 
     rate: float | None
     block: int
@@ -66,7 +66,7 @@ class Request:
         return RealtimeConfig(rate, self.block, channels, heard, played, ceiling_db=ceiling_db)
 
     def heard_rate(self) -> float:
-        """Return the sample rate (Hz) requested, or that of the file that is the input, or 48000."""
+        """Return the sample rate requested (Hz), or the input file's rate, or 48000."""
         if self.rate is None and self.clock and self.input_device is not None:
             return audio_io.info(self.input_device).fs
         return self.rate or 48_000

@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchfx import distributed
+from torchfx.audio_io import LOSSY
 from torchfx.cli.console import complain, line, say
 from torchfx.cli.request import Request
 from torchfx.distributed import Outcome, Plan, Recipe, Report
+from torchfx.distributed.sources import output_format
 from torchfx.errors import ArgumentError, AudioFileError
 
 __all__ = ["run", "watch"]
@@ -26,7 +28,7 @@ def run(paths: list[str], request: Request, command: str = "process") -> int:
         return complain("process needs --effect, --preset or --rate; torchfx convert needs none", 2)
     *sources, output = paths
     try:
-        recipe = _recipe(request)
+        recipe = _recipe(request, output)
         if command == "features" and not recipe.gives_features:
             return complain(f"features needs a preset or effects that end in features, got {recipe}", 2)
         plan = distributed.plan(
@@ -42,8 +44,13 @@ def run(paths: list[str], request: Request, command: str = "process") -> int:
         return complain(error, 3)
 
 
-def _recipe(request: Request) -> Recipe:
+def _recipe(request: Request, output: str) -> Recipe:
+    """Return the recipe. The format of a preset, with its bits or bit rate, is only a default."""
     chosen: dict[str, Any] = distributed.preset(request.preset) if request.preset else {}
+    form = request.format or output_format(output)
+    if form is not None:
+        chosen.pop("format", None)
+        chosen.pop("bits" if form.upper() in LOSSY else "bitrate", None)
     effects = (*chosen.pop("effects", ()), *(request.effect or ()))
     given = {name: getattr(request, name) for name in ("rate", "format", "bits", "bitrate", "raw")}
     return Recipe(effects, **chosen | {name: value for name, value in given.items() if value is not None})
@@ -80,7 +87,7 @@ def _done(plan: Plan, request: Request) -> int:
 def watch(folder: str, output: str, request: Request, every: float) -> int:
     """Process what arrives until a signal ends it; return 130, or 2 for misuse, 3 where the folder cannot be read."""
     try:
-        recipe = _recipe(request)
+        recipe = _recipe(request, f"{output}/")
         arrivals = distributed.Arrivals(folder, request.recursive, output)
         while True:
             arrived = arrivals.look()

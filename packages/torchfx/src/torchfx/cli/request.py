@@ -30,7 +30,7 @@ class Request:
             "--preset",
             metavar="FILE",
             help="A TOML file, or podcast, speech-16k or broadcast-r128; for features whisper, kaldi, librosa, nemo or "
-            "torchaudio.",
+            "torchaudio. The suffix of OUT and --format override its format.",
         ),
     ] = None
     rate: Annotated[
@@ -47,14 +47,17 @@ class Request:
         typer.Option(
             "--format",
             metavar="NAME",
-            help="wav, flac, ogg, mp3, m4a ...; for features npy, npz, safetensors, parquet; default: the suffix.",
+            help="wav, flac, ogg, mp3, m4a ...; for features npy, npz, safetensors, parquet; default: OUT's suffix, "
+            "which it may not contradict.",
         ),
     ] = None
     bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; by default the source's.")] = None
     bitrate: Annotated[
         str | None,
         typer.Option(
-            "--bitrate", metavar="128k", help="Bit rate of a lossy format; by default at least that of a lossy source."
+            "--bitrate",
+            metavar="128k",
+            help="Bit rate of a lossy format; by default at least the bit rate of a lossy source.",
         ),
     ] = None
     raw: Annotated[

@@ -133,7 +133,7 @@ class Processor(Responses, Declared):
     """What `forward` does, for a signal too long for memory, where a class writes it."""
 
     missing: ClassVar[tuple[str, ...]] = ()
-    """What a class lacks to be built."""
+    """The abstract methods that a class does not implement."""
 
     written_constructor: ClassVar[bool] = False
     """Whether an author wrote `__init__`, and with it attributes that are no declared parameters."""

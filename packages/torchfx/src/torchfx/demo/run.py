@@ -26,7 +26,7 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Report:
-    """What the demonstration found.
+    """The results of the demonstration.
 
     Attributes:
         folder: where the files are.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["PASSBAND", "QUALITIES", "kaiser_reach", "low_pass_phases", "resampling_reach", "resampling_taps"]
 
 QUALITIES = {"HQ": 126.0, "VHQ": 176.0}
-"""What the window is designed for, dB, by the names soxr uses: measured, images and aliases are 1 dB less far down."""
+"""Attenuation that the window is designed for, dB, by soxr's names; measured images and aliases are 1 dB higher."""
 
 PASSBAND = 0.913
 """Where the pass band ends, as a part of half the lower rate; the stop band begins at half the lower rate."""

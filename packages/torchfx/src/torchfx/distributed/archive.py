@@ -20,7 +20,7 @@ from torchfx.distributed.engines import ENGINES, Work, cores
 from torchfx.distributed.files import Outcome, is_taken
 from torchfx.distributed.manifest import NAME, Manifest
 from torchfx.distributed.recipe import Recipe
-from torchfx.distributed.sources import Job, Source, collisions, find, is_url, plan_outputs, without
+from torchfx.distributed.sources import Job, Source, collisions, find, format_of, is_url, plan_outputs, without
 from torchfx.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def plan(
         several = several or isinstance(where, Source) or [source.path for source in listed] != [os.fspath(where)]
         found += without(listed, os.fspath(output)) or listed
     planned = list(dict.fromkeys(plan_outputs(found, output, recipe.suffix, several)))
+    _check_format(planned, recipe)
     reasons = collisions(planned)
     refused = tuple(Outcome(job, error) for job, error in reasons.items())
     jobs = [job for job in planned if job not in reasons]
@@ -116,6 +117,18 @@ def plan(
             skipped.append((job, "exists"))
     known = frozenset(job.target for job in todo if overwrite or kept.knows(job))
     return Plan(tuple(todo), tuple(skipped), recipe, known, kept, refused)
+
+
+def _check_format(jobs: list[Job], recipe: Recipe) -> None:
+    """Raise where the recipe's format is not the one that an output's name says."""
+    for job in jobs:
+        named = format_of(job.target)
+        if recipe.format is not None and named not in {None, recipe.format.lower()}:
+            name = os.path.splitext(job.target)[0] + str(recipe.suffix)  # noqa: PTH122
+            raise ArgumentError(
+                f"format must be {named}, as the output {job.target} is named, got {recipe.format}; name the output "
+                f"{name}, or leave out the format"
+            )
 
 
 @dataclass

@@ -36,11 +36,13 @@ class Recipe:
         rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects. Of features: the
             rate of the samples they are made of, resampled in front; by default what they need, else the file's.
         loudness: integrated loudness of the output, LUFS.
-        true_peak: level that no peak exceeds, dB relative to full scale (a limiter with look-ahead). With `loudness`,
-            the gain before the limiter is chosen so that its output has that loudness, to 0.1 LU; a warning in the
-            outcome gives the loudness if it cannot be reached.
+        true_peak: level that no peak exceeds before encoding, dB relative to full scale (a limiter with look-ahead).
+            Lossy encoding raises peaks, by up to 0.5 dB at -16 LUFS, and by up to 3 dB after much limiting. With
+            `loudness`, the gain before the limiter is chosen so that its output has that loudness, to 0.1 LU; a
+            warning in the outcome gives the loudness if it cannot be reached.
         format: "wav", "flac", "ogg", "opus", "mp3", "aiff" or "raw", for features "npy", "npz", "safetensors" or
-            "parquet"; by default the output's suffix decides, and in a folder features go into .npy files.
+            "parquet"; by default the output's suffix decides, and in a folder features go into .npy files. An output
+            whose suffix names another format is refused.
         bits: bits per sample; by default as many as the source's.
         bitrate: of MP3, Vorbis and Opus: bits per second at least, or a text such as "128k"; by default no lower than a
             lossy source's, else what the encoder chooses.

@@ -24,7 +24,9 @@ __all__ = [
     "collisions",
     "file_system",
     "find",
+    "format_of",
     "is_url",
+    "output_format",
     "plan_outputs",
     "stamp",
 ]
@@ -32,6 +34,10 @@ __all__ = [
 STREAM = "-"  # stdin or stdout
 SUFFIXES = {*audio_io.FORMATS, ".w64", ".caf", ".au", ".rf64"} - {".raw"}
 TABLES = {".csv", ".parquet"}
+NAMED = {suffix: name.lower() for suffix, name in audio_io.FORMATS.items()} | {
+    suffix: name for name, suffix in FEATURE_FORMATS.items()
+}
+"""The format that each suffix of an output names."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +185,21 @@ def _checked_column(table: str, names: Sequence[str], values: Any) -> list[str]:
     return [str(value) for value in values() if value]
 
 
+def format_of(path: str) -> str | None:
+    """Return the format that a path's suffix names, such as "flac", or None."""
+    return NAMED.get(os.path.splitext(path)[1].lower())  # noqa: PTH122
+
+
+def output_format(output: str | os.PathLike[str]) -> str | None:
+    """Return the format that an output's suffix names, or None for a folder, stdout and other suffixes."""
+    path = os.fspath(output)
+    named = format_of(path)
+    try:
+        return None if named is None or _is_folder(path)[0] else named
+    except OSError:  # a name that is too long; `plan_outputs` reports it
+        return named
+
+
 def plan_outputs(
     sources: Sequence[Source], output: str | os.PathLike[str], suffix: str | None = None, folder: bool = False
 ) -> list[Job]:
@@ -200,7 +221,6 @@ def plan_outputs(
         return [Job(sources[0].path, STREAM)]
     if path == STREAM:
         raise ArgumentError(f"OUT must be a folder for {len(sources)} inputs, got - (stdout)")
-    named_as_file = os.path.splitext(path)[1].lower() in {*audio_io.FORMATS, *FEATURE_FORMATS.values()}  # noqa: PTH122
     try:
         is_folder, exists = _is_folder(path)
     except OSError as error:  # a name that is too long
@@ -208,7 +228,7 @@ def plan_outputs(
     is_folder = is_folder or (not exists and (path.endswith(("/", "\\")) or not os.path.splitext(path)[1]))  # noqa: PTH122
     if not is_folder and len(sources) == 1 and not folder:
         return [Job(sources[0].path, path)]
-    if not is_folder and (exists or named_as_file):
+    if not is_folder and (exists or format_of(path)):
         raise ArgumentError(f"OUT must be a folder for {len(sources)} inputs, got the file {path}")
     if any(source.path == STREAM for source in sources):
         raise ArgumentError("OUT must be a file or - where the input is stdin")

@@ -24,7 +24,7 @@ SHAPINGS = {
 """Which part of the errors before is taken away from a sample: of the last one, of the one before it, and so on."""
 
 DENSITIES = {"TPDF": "triangular", "RPDF": "rectangular", "highpass": "differences"}
-"""What the operator calls the shapes."""
+"""The operator's names for the shapes."""
 
 
 class Dither(Processor):

@@ -1,4 +1,4 @@
-"""What a chain runs: linear time-invariant systems, the steps they collapse to, plans of steps, and their memory."""
+"""Plans of chains: linear time-invariant systems, the steps they collapse to, plans of steps, and their memory."""
 
 from torchfx.plan.cache import (
     WatchedModules,

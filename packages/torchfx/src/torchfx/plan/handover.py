@@ -1,4 +1,4 @@
-"""What the state of a step becomes when the step's parameters change while a signal runs.
+"""Takes over the state of a step when the step's parameters change while a signal runs.
 
 A state is handed over only where it cannot make the new filter louder than the old one. Everywhere else the new filter
 starts from rest. Either way it runs unheard until it has forgotten how it started. The choice depends on coefficients

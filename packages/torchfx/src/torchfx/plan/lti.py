@@ -1,4 +1,4 @@
-"""What a linear time-invariant step is made of, and how steps in a row become one."""
+"""The parts of a linear time-invariant step, and how consecutive steps become one."""
 
 from __future__ import annotations
 

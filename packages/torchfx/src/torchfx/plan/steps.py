@@ -67,7 +67,7 @@ POINTWISE = (
 
 
 class Causal(Protocol):
-    """What a step asks of a processor with memory; see `torchfx.Processor`."""
+    """The methods that a step calls on a processor with memory; see `torchfx.Processor`."""
 
     kind: str
     has_whole: bool
@@ -858,7 +858,7 @@ class LateStep(Step):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """What a module runs, at one sample rate.
+    """The steps that a module runs at one sample rate.
 
     Attributes:
         fs: sample rate, Hz, or None where nothing depends on it.

@@ -409,7 +409,7 @@ class RealtimeProcessor:
         if blocks != self._seen[0] or self._seen[1] == 0:
             self._seen = (blocks, now)
         if not problem and isinstance(self.backend, SoundDevice) and now - self._seen[1] > SILENT_S:
-            problem = f"the sound device is gone: it has asked for nothing for {SILENT_S:g} s"
+            problem = f"the sound device is gone: no callback for {SILENT_S:g} s"
         return problem
 
     def _problems(self, counters: dict[str, int]) -> Iterator[str]:

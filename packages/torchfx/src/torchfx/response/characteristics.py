@@ -1,4 +1,4 @@
-"""What a filter does, read off its response: type, edges, ripple, attenuation, delay, stability."""
+"""Characteristics of a filter, read from its response: type, edges, ripple, attenuation, delay, stability."""
 
 from __future__ import annotations
 

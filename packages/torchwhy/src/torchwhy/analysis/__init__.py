@@ -1,1 +1,1 @@
-"""What a trace says, as typed data: what was recorded, where the time went, the verdict with its caveats."""
+"""Analysis of a trace as typed data: the recorded events, where the time went, the verdict with its caveats."""

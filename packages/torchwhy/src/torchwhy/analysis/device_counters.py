@@ -1,4 +1,4 @@
-"""What the counters of the devices say: values in the window, energy, which part of the device is near its peak."""
+"""Counters of the devices: values in the window, energy, and the part of the device that is near its peak."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CounterTimes(msgspec.Struct, frozen=True):
 
 
 class EnergyUse(msgspec.Struct, frozen=True):
-    """What a device used in the window, by its power; that includes whatever else ran on it.
+    """The energy that a device used in the window, from its power; other programs on it are included.
 
     Attributes:
         device: its number.

@@ -1,4 +1,4 @@
-"""What the record shows about the work of a line: sizes, rates, repetitions, who reads the results.
+"""Remarks on the work of a line: sizes, rates, repetitions, and the readers of its results.
 
 Each remark is a fact of the events, computed from names, shapes, values and times. None says that anything is wrong.
 """
@@ -175,7 +175,7 @@ class _Needs:
 
 
 def _all_needs(trace: Trace) -> _Needs:
-    """What the operators of the window take; of one and another inside it that computes the same, the outer counts."""
+    """Times of the window's operators; of two nested ones that compute the same, the outer one counts."""
     events, window = trace.events, trace.derived(steady_window)
     rows = events.of(HEAVY | MEMORY_SPEED)
     rows = rows[(events.kind[rows] == Kind.OPERATOR) & events.begin_in(rows, window.start, window.end)]

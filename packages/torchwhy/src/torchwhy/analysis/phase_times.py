@@ -1,4 +1,4 @@
-"""What an inference server did: its rounds by phase and batch size."""
+"""Times of an inference server: its rounds by phase and batch size."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def _message(data: bytes) -> str:
-    """What an error says, in a few words."""
+    """A short description of an error."""
     found = _decoded(data)
     for name in ("error", "message", "detail"):
         if isinstance(found, dict) and name in found:

@@ -35,7 +35,7 @@ _NOT_THERE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOW
 
 @dataclass(frozen=True)
 class Recording:
-    """What a server is asked to record.
+    """The recording that is requested from a server.
 
     Attributes:
         name: unique; the server's files begin with it where it knows names.

@@ -1,7 +1,7 @@
 """The recorded side of `torchwhy profile --pid`: a program records itself for a while at another process's request.
 
 The two speak by files in a folder that only their user may enter: `request.json`, `stop`, `answer.json`. Nothing here
-raises into the program, and a recording ends by itself, whatever becomes of the process that asked for it.
+raises into the program, and a recording ends by itself, even if the process that requested it ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is recorded besides names and times, and how `torch.profiler` is asked for it."""
+"""Recorded data besides names and times, and the arguments of `torch.profiler` that request them."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class PowerSampler:
                 return
 
     def _read(self, handle: ctypes.c_void_p) -> Iterator[tuple[str, float]]:
-        """What the device says; what it does not support is left out."""
+        """The values that the device reports; unsupported ones are left out."""
         library = self._library
         number, reasons = ctypes.c_uint(), ctypes.c_ulonglong()
         for name, call, arguments, factor in (

@@ -1,4 +1,4 @@
-"""What a thread's time went to: its own work, waiting for a processor that others used, or neither."""
+"""Processor time of a thread: its own work, waiting for a processor that others used, or neither."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _LOOKED_AT: Final = 10_000
 
 
 class Phase(Enum):
-    """What the profiler does during one step."""
+    """The profiler's action during one step."""
 
     WAIT = "wait"
     WARMUP = "warmup"
@@ -70,7 +70,7 @@ class Schedule:
         `torch.profiler.schedule(...)` returns such functions; its `skip_first` is part of the first wait.
 
         Args:
-            action: is asked for the steps up to the end of the second window, and for one much later.
+            action: the profiler's action for the steps up to the end of the second window, and for one much later.
 
         Raises:
             ArgumentError: no window ends within 10,000 steps, or the second has another wait than the first.

@@ -325,7 +325,7 @@ class Session:
         return [], False
 
     def _exports(self) -> Iterator[Path]:
-        """What the program itself recorded: timelines, and folders of runs."""
+        """Recordings that the program made itself: timelines, and folders of runs."""
         runs = {
             path.parent.with_name(path.parent.name.removesuffix(PARTIAL)) for path in self.exported if _is_ours(path)
         }

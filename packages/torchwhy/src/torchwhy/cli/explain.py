@@ -103,7 +103,7 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
 
 
 def _hang(path: str, request: Request) -> Document:
-    """What the dumps of a flight recorder say; options about traces make no sense for them."""
+    """The report on a flight recorder's dumps; options about traces do not apply to them."""
     from torchwhy.hangs.dumps import load_dumps
     from torchwhy.present.hang_explanation import hang_explanation
 

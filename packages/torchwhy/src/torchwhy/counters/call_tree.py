@@ -74,7 +74,7 @@ def _inside(call: Any, place: _Place, children: list[Any]) -> _Place:
     return place._replace(operator="" if recipe else call.name, called=True)
 
 
-@lru_cache(maxsize=4096)  # asked for each call
+@lru_cache(maxsize=4096)  # used for each call
 def _is_autograd(name: str) -> bool:
     return AUTOGRAD_NODE.names(name)
 
@@ -119,7 +119,7 @@ def _facts_of_event(call: Any, place: _Place) -> Iterator[Fact]:
         elif ANY_CALL.names(call.name) and WAIT_FOR_DEVICE.names(call.name):
             yield Fact("syncs", (place.operator or call.name, place.line), 1, at)
         elif way := _KINDS[read_copy(call.name)[0]]:
-            # It may run long after the step that asked for it.
+            # It may run long after the step that requested it.
             asked = call.parent.start_time_ns if call.parent is not None else at
             yield Fact("copies", way, 1, asked)
             yield from _line_of(way, place, asked)

@@ -1,4 +1,4 @@
-"""What an operator is, and what a call of it means: whether it copies, and whether the host waits for it.
+"""Properties of operators and of their calls: whether a call copies, and whether the host waits for it.
 
 Pure functions of an operator's name and arguments. They ask tensors for device, dtype and size only, so fake tensors
 serve as well as real ones.

@@ -41,7 +41,7 @@ _claim = threading.Lock()  # held by the one thread that records
 
 @dataclass(frozen=True)
 class Traced:
-    """What a recording held.
+    """The contents of a recording.
 
     Args:
         dispatches: operators called by no other operator, nor by the autograd engine, nor while compiling.
@@ -84,7 +84,7 @@ class ProfilerRecording:
 
 @dataclass
 class TraceSum:
-    """What the pieces of one count's recording add up to."""
+    """The sum of the pieces of one count's recording."""
 
     total: Traced = field(default_factory=Traced)
 

@@ -1,4 +1,4 @@
-"""What a difference has to say of torch.compile: which side is compiled, and whether that pays."""
+"""Compilation in a comparison: which side is compiled, and whether that pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules find on both sides: fixed, new, worse, better, unchanged."""
+"""Findings of both sides: fixed, new, worse, better, unchanged."""
 
 from __future__ import annotations
 

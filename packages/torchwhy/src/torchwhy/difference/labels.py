@@ -1,4 +1,4 @@
-"""What a program's own labels and modules take on both sides: they stay when operators are fused or rewritten."""
+"""Times of a program's own labels and modules on both sides: they stay when operators are fused or rewritten."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ APART: Final = 1.25
 
 @dataclass(frozen=True)
 class DifferenceVerdict:
-    """What the step times say of B.
+    """The comparison of B's step times with A's.
 
     Attributes:
         kind: one of `KINDS`.
@@ -79,7 +79,7 @@ def _on_steps(times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likenes
 
 
 def _device(kind: str, times: StepTimes, busy: Total | None) -> str:
-    """What the device's time does where steps take as long as before, or which side of the program changed."""
+    """The change of the device's time where steps take as long as before, or the side of the program that changed."""
     if busy is None or not busy.a or not busy.b:
         return ""
     numbers, step, change = f"{duration(busy.a)} -> {duration(busy.b)}", times.median_us, busy.b - busy.a

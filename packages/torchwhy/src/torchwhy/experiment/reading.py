@@ -1,4 +1,4 @@
-"""What a recorded trace shows: the steps, the wait before the first operator, the kernels, the calls of a step."""
+"""Quantities of a recorded trace: steps, the wait before the first operator, kernels, calls of a step."""
 
 from __future__ import annotations
 

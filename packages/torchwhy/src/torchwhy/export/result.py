@@ -1,4 +1,4 @@
-"""What an export wrote."""
+"""The result of an export."""
 
 from __future__ import annotations
 

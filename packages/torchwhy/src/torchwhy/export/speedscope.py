@@ -71,7 +71,7 @@ def _in_order(trace: Trace, rows: Int32) -> list[int]:
 
 
 def _name(trace: Trace, lane: int) -> str:
-    """What a thread or stream is called; with its process where two have one name."""
+    """The name of a thread or stream; with its process where two have one name."""
     label = trace.events.lanes[lane].label
     alike = sum(other.label == label for other in trace.events.lanes)
     return safe(label if alike == 1 else f"{label} of process {trace.events.lanes[lane].pid}")

@@ -297,7 +297,7 @@ def _calls(found: dict[str, Any], texts: _Texts) -> list[Call]:
 
 
 def _named(entry: object, number: int) -> tuple[str, tuple[str, str]]:
-    """What an entry's call is named, and its group; an error for what is no call."""
+    """The name of an entry's call, and its group; an error if the entry is not a call."""
     if isinstance(entry, dict):
         called, state, group = entry.get("profiling_name"), entry.get("state"), entry.get("process_group", ("", ""))
         if isinstance(called, str) and isinstance(state, str) and isinstance(group, list | tuple) and len(group) == 2:

@@ -61,7 +61,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Bisection:
-    """What the search found.
+    """The result of the search.
 
     Attributes:
         command: what was measured.

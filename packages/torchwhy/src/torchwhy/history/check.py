@@ -17,7 +17,7 @@ __all__ = ["SeriesCheck", "amount", "check_series", "short", "title_of"]
 
 @dataclass(frozen=True)
 class SeriesCheck:
-    """What the gate says of a series.
+    """The gate's result for a series.
 
     Attributes:
         series: the compared runs: the newest.
@@ -117,7 +117,7 @@ def amount(series: Series, value: float) -> str:
 
 
 def title_of(series: Series) -> str:
-    """What the runs of a series have in common, in a line."""
+    """The common properties of a series' runs, in one line."""
     name, metric, machine, configuration = series.runs[0].series
     measured = "" if metric == STEP else metric
     return ", ".join(filter(None, (name, measured, configuration, f"on {machine}" if machine else "")))

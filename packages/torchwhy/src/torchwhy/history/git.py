@@ -1,4 +1,4 @@
-"""What the history needs of git: which commit is checked out, when it was made, and moving between commits."""
+"""Git for the history: the commit that is checked out, its time, and moving between commits."""
 
 from __future__ import annotations
 

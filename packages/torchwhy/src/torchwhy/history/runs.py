@@ -1,4 +1,4 @@
-"""What a run measured: read from a trace, a run's folder, a folder of ranks, or the JSON of `torchwhy measure`."""
+"""Measurements of a run: read from a trace, a run's folder, a folder of ranks, or the JSON of `torchwhy measure`."""
 
 from __future__ import annotations
 

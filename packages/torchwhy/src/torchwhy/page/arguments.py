@@ -1,4 +1,4 @@
-"""What a trace keeps of the arguments of events, for the page to say of the selected one."""
+"""Arguments of events that a trace keeps, which the page shows for the selected event."""
 
 from __future__ import annotations
 

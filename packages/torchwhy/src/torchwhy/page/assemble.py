@@ -19,7 +19,7 @@ from torchwhy.wording import safe, size_text
 __all__ = ["MAX_SIZE", "joined_modules", "page"]
 
 MAX_SIZE: Final = 8_000_000
-"""Bytes of a page unless asked for another size."""
+"""Bytes of a page by default."""
 
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.M)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.M)

@@ -1,4 +1,4 @@
-"""What the pages show of a device's memory: its curve with the peak marked, its segments, and who holds it."""
+"""Parts of pages about a device's memory: its curve with the peak marked, its segments, and their owners."""
 
 from __future__ import annotations
 

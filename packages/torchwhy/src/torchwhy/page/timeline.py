@@ -1,4 +1,4 @@
-"""What the page's timeline shows of a trace, row by row, and what a click elsewhere on the page shows in it."""
+"""The rows of the page's timeline, and the events that a click elsewhere on the page selects in it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class StepMark:
 
 @dataclass(frozen=True)
 class Target:
-    """What a finding points at.
+    """The events and times that a finding refers to.
 
     Attributes:
         title: of the finding.
@@ -318,7 +318,7 @@ def _lanes_from_the_top(trace: Trace) -> list[int]:
 
 
 def _label(trace: Trace, lane: int, row: int, several: bool) -> str:
-    """What a band is called, by one of its events, with its process where there are several."""
+    """The name of a band, from one of its events, with its process where there are several."""
     events = trace.events
     label, process = (safe(text)[:200] for text in (events.lanes[lane].label, events.lanes[lane].process))
     if events.kind[row] in _ON_DEVICE:

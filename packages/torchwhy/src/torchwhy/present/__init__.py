@@ -1,1 +1,1 @@
-"""What a command answers as a document of typed blocks, and the renderers that draw any document."""
+"""Documents of typed blocks, which commands answer with, and the renderers that draw any document."""

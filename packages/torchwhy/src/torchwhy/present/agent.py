@@ -123,7 +123,7 @@ def _answer(document: Document, budget: int, *, tool: bool) -> str:
 
 
 def _section(piece: Piece) -> int:
-    """What an answer begins with, in whatever order a document has it."""
+    """The section of a piece, by which an answer is sorted, whatever the order of its document."""
     return _TRUST if piece.text.startswith("trust: ") else min(int(piece.rank[0]), _FINDING)
 
 

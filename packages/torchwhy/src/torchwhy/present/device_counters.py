@@ -1,4 +1,4 @@
-"""What the counters of the devices say, as blocks."""
+"""Blocks about the devices' counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command answers: a document of typed blocks that every renderer can draw, and the answer's data.
+"""The answer of a command: a document of typed blocks that every renderer can draw, and the answer's data.
 
 Texts in blocks are plain: one paragraph each, without markup. They may contain names from a trace; renderers make them
 safe (`torchwhy.wording.safe`) and escape them.
@@ -47,7 +47,7 @@ When: TypeAlias = Literal["always", "short", "full"]
 """Whether something is part of every view, only of the short one, or only of the full one (--verbose)."""
 
 Look: TypeAlias = Literal["", "strong", "good", "warning", "bad", "dim"]
-"""What a text or bar stands for; the renderer chooses the colour."""
+"""The meaning of a text or bar; the renderer chooses the colour."""
 
 
 def is_shown(when: When, verbose: bool) -> bool:
@@ -388,7 +388,7 @@ Block: TypeAlias = (
 
 
 class Document(msgspec.Struct, frozen=True):
-    """What a command answers.
+    """The answer of a command.
 
     Attributes:
         title: what the answer is about, such as the name of a trace; "" for none.

@@ -189,7 +189,7 @@ def by_kind(kinds: KindTimes, when: When = "always", *, with_shapes: bool = Fals
 
 
 def _figures(row: KindTime) -> tuple[Cell, ...]:
-    """What a kind reaches, and what is to gain."""
+    """The rate that a kind reaches, and the possible gain."""
     reached = "" if row.roofline_share is None else percent(row.roofline_share)
     gain = "" if row.gain_us is None else duration(row.gain_us)
     return _figure(row.tflops), _figure(row.gb_s), reached, row.bound, gain
@@ -200,7 +200,7 @@ def _figure(value: float | None) -> str:
 
 
 def _against(kinds: KindTimes, judged: float, *, with_shapes: bool) -> str:
-    """What the figures are held against, and of which part of the work they are."""
+    """The reference of the figures, and the part of the work that they cover."""
     if not judged and with_shapes:
         return "Shapes were recorded, but not of operators that launched this work: how fast it could be is unknown."
     if not judged:

@@ -195,12 +195,12 @@ def _table(block: Table, view: View) -> list[str]:
 
 
 def _summed(column: Column, view: View) -> str:
-    """What the numbers of a column are that add up: they have bars, and are shown per step."""
+    """The attribute with the unit of a column's sums: such a column has bars, and is shown per step."""
     return f' data-sums="{column.sums}"' if view.linked and column.sums else ""
 
 
 def _value(cell: Cell, view: View) -> str:
-    """What a table is sorted by."""
+    """The attribute with the value that a table is sorted by."""
     return f' data-value="{cell.value!r}"' if view.linked and isinstance(cell, Amount) else ""
 
 

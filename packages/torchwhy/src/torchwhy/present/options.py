@@ -1,4 +1,4 @@
-"""What a reader asks of a view; a renderer takes from it what its format knows."""
+"""Options of a view; a renderer uses those that its format supports."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _family(letter: str, rules: list[Rule]) -> Table:
 
 
 def _about(rules: list[Rule]) -> str:
-    """What a family is about: the first line of its package's docstring, without "B: " or "Family B, " before it."""
+    """The topic of a family: the first line of its package's docstring, without "B: " or "Family B, " before it."""
     package = import_module(rules[0].function.__module__.rpartition(".")[0] or rules[0].function.__module__)
     about = (package.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     about = re.sub(rf"^(Family )?{rules[0].family}[:,] ", "", about)

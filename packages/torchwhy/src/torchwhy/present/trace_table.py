@@ -93,7 +93,7 @@ def _totals(table: Table) -> dict[str, Value]:
 
 
 def _sums(column: str) -> Literal["", "us", "B", "count"]:
-    """What the values of a column are that add up over steps: `host_total_us` does, though it counts callees again."""
+    """The unit of a column's sums over steps, or ""; `host_total_us` adds up, though it counts callees again."""
     if not re.fullmatch(r"(.*_)?(calls|total_us|self_us|host_us|device_us|bytes|pieces)|time_us", column):
         return ""
     return "us" if column.endswith("_us") else "B" if column.endswith("bytes") else "count"

@@ -51,7 +51,7 @@ class OpenTrace:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """What the rules say."""
+        """The rules' findings."""
         return diagnose(self.trace, rules=chosen(self.settings), thresholds=self.settings.thresholds)
 
     @property

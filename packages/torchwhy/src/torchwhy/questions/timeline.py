@@ -61,7 +61,7 @@ class TimelineAnswer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _Pieces:
-    """What a lane does, piece after piece: disjoint, clipped to the stretch."""
+    """The pieces of a lane, in order: disjoint, clipped to the stretch."""
 
     lane: str
     starts: Int64

@@ -24,7 +24,7 @@ _TOKENS: Final = Parameter("tokens", "The answer takes no more than this.", int,
 
 
 class Tools:
-    """What a server answers, without its protocol. It reads, and writes nothing.
+    """The answers of a server, without its protocol. It only reads.
 
     Args:
         folders: in which recordings may lie; nothing else is read.

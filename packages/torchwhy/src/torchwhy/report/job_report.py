@@ -1,4 +1,4 @@
-"""The report on a job: the traces of all ranks of a program. Its keys are those of a trace's report where they fit."""
+"""The report on a job: the traces of all ranks of a program. It shares the keys of a trace's report where they fit."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ __all__ = [
 
 
 class FindingWindow(msgspec.Struct, frozen=True):
-    """What a finding's time is a part of, but for one giant gap that is left out, of `left_out_us`."""
+    """The time that a finding's time is a part of, without one giant gap of `left_out_us`."""
 
     name: str
     start_us: float

@@ -117,7 +117,7 @@ def _labels() -> dict[str, Rule]:
 
 
 def _nearest(label: str) -> str:
-    """What a misspelt rule probably was, as the end of a message: "; nearest: B9 dataloader-wait"."""
+    """The nearest rules to a misspelt name, as the end of a message: "; nearest: B9 dataloader-wait"."""
     spelt = _labels()
     close = get_close_matches(label.lower(), spelt, n=3, cutoff=0.5)
     close += [name for name in spelt if len(label) > 2 and label.lower() in name]

@@ -116,7 +116,7 @@ def look(rule: Rule, subject: Any, thresholds: Mapping[str, Any] | None) -> tupl
 
 
 def _found(rule: Rule, trace: Trace, failed: dict[str, str]) -> list[Finding]:
-    """What a rule finds; where it breaks off, the error goes to `failed`."""
+    """The findings of a rule; if it fails, the error goes to `failed`."""
     found, error = look(rule, trace, None)
     if error:
         failed[rule.code] = error

@@ -35,10 +35,10 @@ ASPECTS: Final = {
     "host": "durations on the host are the program's, not the profiler's",
     "operators": "the operators that the program called were recorded, those of the backward pass too",
 }
-"""What a rule may need to be true of a trace; a rule about trust that fires may deny it to the others."""
+"""Conditions that a rule may require of a trace; a rule about trust that fires may deny them to the others."""
 
 SUBJECTS: Final = ("trace", "job")
-"""What a rule can look at: one trace, or the traces of all ranks of a job."""
+"""The input of a rule: one trace, or the traces of all ranks of a job."""
 
 Function = Callable[..., Iterable[Finding]]
 

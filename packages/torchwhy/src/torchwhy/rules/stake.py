@@ -88,5 +88,5 @@ FREES: Final[dict[str, Callable[[Trace, Intervals, float], float]]] = {
     "all": _all,
     "nothing": _nothing,
 }
-"""What a fix removes: work of the host; kernels; copies or exchanges, which cost nothing under a kernel; both sides'
-time, such as a whole step, or what the rule itself has replayed; or nothing."""
+"""The time that a fix removes: work of the host; kernels; copies or exchanges, which cost nothing under a kernel; both
+sides' time, such as a whole step, or what the rule itself has replayed; or nothing."""

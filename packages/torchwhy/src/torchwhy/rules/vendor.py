@@ -1,4 +1,4 @@
-"""What the makers of devices call one thing, for advice that fits the device."""
+"""Vendors' names of the same thing, for advice that fits the device."""
 
 from __future__ import annotations
 

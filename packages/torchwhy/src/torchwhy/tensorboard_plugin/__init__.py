@@ -26,7 +26,7 @@ SUFFIXES: Final = (".pt.trace.json", ".pt.trace.json.gz")
 """What `torch.profiler.tensorboard_trace_handler` writes."""
 
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
-"""What a page allows itself."""
+"""The content security policy of a page."""
 
 
 class TorchwhyPlugin(base_plugin.TBPlugin):  # type: ignore[misc, unused-ignore]

@@ -12,7 +12,7 @@ __all__ = ["Peaks", "assumed_peaks", "peaks_for", "peaks_of"]
 
 @dataclass(frozen=True)
 class Peaks:
-    """What a GPU can do at most: figures of its data sheet, without sparsity, or measured ones.
+    """Peak rates of a GPU: from its data sheet, without sparsity, or measured.
 
     Attributes:
         bandwidth: of its memory, GB/s.

@@ -42,7 +42,7 @@ class TriedChange(msgspec.Struct, frozen=True):
         faster: whether it is faster, beyond the noise and corrected for the number of changes.
         answers: slugs of the findings that it may answer.
         stake: the share of the time that these put at stake.
-        results: how the results relate to those of the unchanged program.
+        results: comparison with the unchanged program's results.
         difference: the largest relative difference of results; null where they were not compared or have other shapes.
         compared: what was compared.
         inexact: how the change alters the arithmetic; "" where it does not.
@@ -175,7 +175,7 @@ def _said(one: Tried) -> str:
 
 
 def _costs(one: Tried) -> Iterator[str]:
-    """What a change that makes the program faster costs."""
+    """The cost of a change that makes the program faster."""
     if one.faster and one.change.inexact:
         yield one.change.inexact
     if one.faster and one.later_us > LATER_US:

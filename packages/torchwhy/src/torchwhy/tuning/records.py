@@ -1,4 +1,4 @@
-"""What a run of a program leaves: step times, results, and facts that decide which changes can be tried."""
+"""Records of a program's run: step times, results, and facts that decide which changes can be tried."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Loader(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What a run shows of the program and the machine.
+    """Facts about the program and the machine.
 
     Attributes:
         threads, processors: that an operator uses, and that the process may use.
@@ -112,7 +112,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def step_us(self) -> float:
-        """What a step takes on average: a loader that starts again in each epoch makes few steps long."""
+        """The mean time of a step: a loader that starts again in each epoch makes few steps long."""
         counted = self.steps_us[self.cold :]
         return sum(counted) / len(counted)
 

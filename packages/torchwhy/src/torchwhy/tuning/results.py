@@ -26,7 +26,7 @@ _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 @dataclass(frozen=True)
 class Agreement:
-    """How the results of a changed program relate to those of the unchanged one.
+    """Comparison of a changed program's results with the unchanged program's.
 
     Attributes:
         compared: what was: some of "losses", "outputs", "parameters" and "printed text".

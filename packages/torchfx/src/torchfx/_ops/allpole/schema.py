@@ -50,7 +50,7 @@ def backward_shapes(
     need_a: bool,
     need_past: bool,
 ) -> Shapes:
-    """Return those of the gradients; what is not needed is empty."""
+    """Return the shapes of the gradients; a gradient that is not needed is empty."""
     forward, needed = forward_shapes(x, a, past), (need_x, need_a, need_past)
     return gradient_shapes(forward, x, a, needed, grad_after, grad_y=grad_y, y=y)
 

@@ -19,7 +19,7 @@ from torchfx._ops.memory import address, coefficient_rows, packed, pass_on, rais
 why_missing = native.why_missing
 
 OWN = (0, 0, 0, 1)
-"""In the place of a key's rows: levels are those of the signal itself."""
+"""Replaces a key's rows: levels are measured on the signal itself."""
 
 
 def ballistics_forward(x: Tensor, coefficients: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:

@@ -42,7 +42,7 @@ def backward_shapes(
     need_taps: bool,
     need_state: bool,
 ) -> Shapes:
-    """Return those of the gradients; what is not needed is empty."""
+    """Return the shapes of the gradients; a gradient that is not needed is empty."""
     forward, needed = forward_shapes(x, taps, None), (need_x, need_taps, need_state)
     return gradient_shapes(forward, x, taps, needed, grad_after, grad_y=grad_y)
 

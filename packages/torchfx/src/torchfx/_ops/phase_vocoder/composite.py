@@ -15,7 +15,7 @@ AT_ONCE = 256
 """Frames whose spectra are in memory together."""
 
 MARGIN = 1e-9
-"""What a peak's power has more than its neighbours', as a part of it: rounding makes no peaks."""
+"""The least relative difference between a peak's power and its neighbours', so that rounding makes no peaks."""
 
 
 def phase_vocoder_forward(

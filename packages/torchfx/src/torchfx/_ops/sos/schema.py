@@ -59,7 +59,7 @@ def backward_shapes(
     need_sos: bool,
     need_state: bool,
 ) -> Shapes:
-    """Return those of the gradients; what is not needed is empty."""
+    """Return the shapes of the gradients; a gradient that is not needed is empty."""
     (y_shape, _), (state_shape, _) = forward_shapes(x, sos, state, threshold)
     if tuple(grad_y.shape) != tuple(y_shape) or grad_y.dtype != x.dtype:
         raise TorchFXError(f"grad_y must be {x.dtype} of shape {tuple(y_shape)}, got {tuple(grad_y.shape)}")

@@ -51,7 +51,7 @@ def backward_shapes(
     need_system: bool,
     need_state: bool,
 ) -> Shapes:
-    """Return those of the gradients; what is not needed is empty."""
+    """Return the shapes of the gradients; a gradient that is not needed is empty."""
     forward, needed = forward_shapes(x, system, state), (need_x, need_system, need_state)
     return gradient_shapes(forward, x, system, needed, grad_after, grad_y=grad_y)
 

@@ -95,7 +95,7 @@ class StepFinder:
         return self._pending and self.source is Source.OPTIMIZER
 
     def data(self, key: int) -> None:
-        """A DataLoader is about to be asked for a batch; `key` identifies the data set."""
+        """A DataLoader is about to load a batch; `key` identifies the data set."""
         self._batches = True
         self._event(Source.DATA, key, "DataLoader")
 

@@ -85,7 +85,7 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     frees="nothing",
 )
 def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
-    """What the names of Inductor's kernels mean.
+    """The meaning of the names of Inductor's kernels.
 
     Sees: kernels called triton_poi_fused_..., triton_red_fused_..., triton_per_fused_... that take five percent of the
     device's time or more.

@@ -1,4 +1,4 @@
-"""What the compiler's log says about compiled code that a trace shows, where it was recorded."""
+"""Rules about compiled code from the compiler's log, where it was recorded."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def failed_guard(trace: Trace, ids: Iterable[str]) -> str:
 
 
 def _alike(failure: GuardFailure) -> str:
-    """What a guard is about, without the values that differ from one variant to the next."""
+    """The subject of a guard, without the values that differ between variants."""
     return f"{failure.line}{failure.guard.partition(' == ')[0].partition('expected')[0]}"
 
 

@@ -1,1 +1,1 @@
-"""What the device computes, and how well."""
+"""The device's computation and its efficiency."""

@@ -88,7 +88,7 @@ def _back(trace: Trace, program: ForwardPass, i: int, cast: Cast) -> int:
 
 
 def _cast(trace: Trace, row: int) -> Cast | None:
-    """What a change of type did, by the copy in it; None where it changed nothing, or types weren't recorded."""
+    """The shape of a cast and its types; None if it changed no type, or no types were recorded."""
     inside = trace.calls.inside(row)
     for copy in inside[trace.events.are(COPY_TENSOR, inside)].tolist():
         sizes, types = shapes(trace, copy), dtypes(trace, copy)

@@ -22,7 +22,7 @@ __all__ = ["about_kernels", "caveat", "matters", "shown", "with_calls"]
 
 
 def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:
-    """Whether device time is enough of the window to matter: that of an almost idle device is not."""
+    """Whether device time is enough of the window to matter: an almost idle device is excluded."""
     return time_us > 0 and time_us >= share * trace.window.us
 
 

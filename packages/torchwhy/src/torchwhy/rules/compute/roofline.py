@@ -144,7 +144,7 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
 
 
 def _beside(trace: Trace, peaks: Peaks, group: Group) -> str:
-    """What the data sheet gives, where the peaks are measured ones."""
+    """The data sheet's peaks, where measured peaks are used."""
     sheet = data_sheet(trace)
     if not peaks.measured or sheet is None:
         return ""

@@ -307,7 +307,7 @@ def _group_size(job: Job, position: int) -> float:
 
 
 def _why_late(job: Job, position: int, lost_us: float) -> str:
-    """What the summaries of the ranks say about the one that comes last."""
+    """Facts about the rank that comes last, from the summaries of all ranks."""
 
     def above(value: Callable[[Summary], int]) -> float:
         values = [value(s) for s in job.summaries]

@@ -28,7 +28,7 @@ from torchwhy.wording import duration_ns, percent
 __all__ = ["dataloader_single_process", "dataloader_wait"]
 
 HANDED_OVER_NS: Final = 500_000
-"""What a worker process takes to hand over a small batch, as measured on a processor of 2025: 0.5 to 0.7 ms."""
+"""Time of a worker process to hand over a small batch, measured on a processor of 2025: 0.5 to 0.7 ms."""
 
 
 @rule(

@@ -28,7 +28,7 @@ def gc_pause(
 ) -> Iterator[Finding]:
     """Python collects garbage within steps.
 
-    Sees: events named `Python GC` (recorded where the profiler is asked for them) or frames of `gc.collect`, together 1
+    Sees: events named `Python GC` (recorded on request) or frames of `gc.collect`, together 1
     ms or more and 1% of the window. Those of the compiler are left out; without steps also those that no operator
     stands between, since they may belong to the set-up. `torchwhy profile` notes the processor time of collections; then
     a collection counts for no more than that, so that one during which another program ran is no longer than others.

@@ -1,4 +1,4 @@
-"""What the profiler itself did to the program it watched."""
+"""Effects of the profiler on the program that it records."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LONGER: Final = 10.0
 """So many times the median takes a step that does something else, such as a validation."""
 
 LONG_US: Final = 100_000.0
-"""What an operating system takes a program off its processor for is shorter."""
+"""The operating system interrupts programs for shorter times."""
 
 RARE: Final = 0.1
 """Of the steps; more of them are a part of what repeats."""

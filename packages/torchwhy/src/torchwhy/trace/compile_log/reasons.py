@@ -1,4 +1,4 @@
-"""What the texts of a compiler's log say: why a graph broke and where, which guard failed."""
+"""Reasons in a compiler's log: why and where a graph broke, and which guard failed."""
 
 from __future__ import annotations
 

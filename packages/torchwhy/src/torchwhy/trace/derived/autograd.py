@@ -39,7 +39,7 @@ class Autograd:
         return int(self.forward[i]) if i < len(self.backward) and self.backward[i] == row else -1
 
     def backward_of(self, row: int) -> list[int]:
-        """What an operator of the forward pass became in the backward pass."""
+        """The nodes of the backward pass that belong to an operator of the forward pass."""
         low, high = np.searchsorted(self.forward[self._by_forward], [row, row + 1])
         return sorted(self.backward[self._by_forward][low:high].tolist())
 

@@ -96,7 +96,7 @@ class Collective:
 
     @property
     def bus_bandwidth(self) -> float:
-        """What a link must carry for that, GB/s: comparable to the hardware's whatever the collective."""
+        """The rate at which a link carries data, GB/s: comparable to the hardware's rate for every collective."""
         return self.algorithm_bandwidth * bus_factor(self.name, self.group_size)
 
 

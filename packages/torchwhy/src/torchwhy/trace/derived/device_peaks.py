@@ -1,4 +1,4 @@
-"""What the devices of a trace can do at most."""
+"""Peak rates of the devices of a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The device's time by who on the host asked for it."""
+"""The device's time by the host's call that launched it."""
 
 from __future__ import annotations
 

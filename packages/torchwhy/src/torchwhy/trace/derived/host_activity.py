@@ -1,4 +1,4 @@
-"""What the host did during a stretch of time, and which of its calls are the outermost ones."""
+"""Activity of the host during a stretch of time, and its outermost calls."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def otherwise_engaged(trace: Trace) -> Intervals:
 
 
 def host_during(trace: Trace, start: int, end: int, *, dominant: float = 0.7) -> tuple[Int32, Int64]:
-    """What the host did in [start, end): the innermost event that takes most of it, or the few that share it.
+    """The host's activity in [start, end): the innermost event that takes most of it, or the few that share it.
 
     The main thread's, or where it did nothing, those of all threads.
 

@@ -1,4 +1,4 @@
-"""What a thread did at each moment: the innermost call, over time."""
+"""Activity of a thread over time: the innermost call at each moment."""
 
 from __future__ import annotations
 

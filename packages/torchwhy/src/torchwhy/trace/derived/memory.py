@@ -69,7 +69,7 @@ class Memory:
 
     @property
     def reserved_at_peak(self) -> int:
-        """What the allocator had taken when tensors occupied most."""
+        """The memory that the allocator had reserved when tensors occupied most."""
         return int(self.reserved[int(self.allocated.argmax())]) if len(self.rows) else 0
 
     def at(self, times: npt.ArrayLike) -> Int64:

@@ -223,7 +223,7 @@ def _seen(trace: Trace, rows: Int32) -> set[str]:
 
 
 def _own_lines(stack: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    """The program's own frames; those of samples know their line in a script, too."""
+    """The program's own frames; frames of samples know their line in a script, too."""
     return tuple(frame for frame in stack if code_of(frame) == "program")
 
 

@@ -40,7 +40,7 @@ ON_A_DEVICE: Final = 1
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a trace holds of the program.
+    """The kinds of events that a trace holds.
 
     Attributes:
         operators: whether the operators that the program called are in it; a program that only replays graphs calls

@@ -38,7 +38,7 @@ DTYPES: Final = {
     "signed char": "int8",
     "unsigned char": "uint8",
 }
-"""What the trace calls types, and PyTorch's names."""
+"""Names of types in traces, and PyTorch's names."""
 
 WIDTH: Final = {
     "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "float8": 1, "float4": 1, "complex64": 8, "complex128": 16,

@@ -34,7 +34,7 @@ class StepMemory:
 
 
 def step_memory(trace: Trace) -> tuple[StepMemory, ...]:
-    """Return the memory of the process and that of tensors on GPUs; () for other recordings."""
+    """Return the memory of the process and of tensors on GPUs; () for other recordings."""
     written = trace.info.top.get(STEP_MEMORY)
     rows = written if isinstance(written, list) else []
     whole = [row for row in rows if isinstance(row, list) and len(row) == 3 and all(isinstance(n, int) for n in row)]

@@ -127,7 +127,7 @@ class _Scanner:
 
 
 def scan_native(chunks: Iterable[bytes], keys: Mapping[str, str], limits: Limits = LIMITS) -> Scanned:
-    """Read a trace file; arguments, result and errors are those of `scan_python`."""
+    """Read a trace file, with the arguments, result and errors of `scan_python`."""
     if library is None:
         raise RuntimeError("there is no native scanner")
     with _Scanner(library, keys, limits) as scanner:

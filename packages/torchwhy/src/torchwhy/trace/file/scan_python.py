@@ -30,7 +30,7 @@ __all__ = ["Scanned", "scan_python"]
 
 
 class Scanned(NamedTuple):
-    """What a scanner returns.
+    """The result of a scanner.
 
     Attributes:
         columns: what the file has.

@@ -1,1 +1,1 @@
-"""What the names of events mean. Nothing else in the profiler matches names."""
+"""The meanings of events' names. Nothing else in the profiler matches names."""

@@ -265,7 +265,7 @@ _OPERATIONS: Final = tuple(
 
 
 def operation_of(operator: str) -> str:
-    """What an operator of PyTorch computes, by the words of `kernels.OPERATIONS`; "" where its name doesn't show it.
+    """The operation of a PyTorch operator, a word of `kernels.OPERATIONS`; "" where its name doesn't show it.
 
     >>> operation_of("aten::addmm"), operation_of("aten::native_layer_norm_backward"), operation_of("aten::to")
     ('matmul', 'normalization', '')

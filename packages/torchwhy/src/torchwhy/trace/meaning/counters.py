@@ -1,4 +1,4 @@
-"""What the counters of a GPU measure, by their names.
+"""The quantities that the counters of a GPU measure, by their names.
 
 Kineto writes those of CUPTI's PM sampling under the names that CUPTI has for them: unit, two underscores, counter,
 roll-up and what that is a part of (`libkineto/src/CuptiPMSamplingProfiler.cpp` and `output_json.cpp`, August 2026;
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Quantity(Enum):
-    """What a counter measures, in the unit that its values are converted to."""
+    """The quantity that a counter measures, in the unit that its values are converted to."""
 
     CLOCK = "MHz"
     MEMORY_CLOCK = "MHz of memory"

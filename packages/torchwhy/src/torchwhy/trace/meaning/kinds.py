@@ -1,4 +1,4 @@
-"""What an event is, whatever the exporter, its year and its vendor called the category."""
+"""Kinds of events, independent of the exporter, its version and its vendor's names of categories."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Kind(IntEnum):
     DEVICE_ANNOTATION = 8
     """record_function on the device; repeats the host's names."""
     SYNC = 9
-    """What a wait was for (cuda_sync): beside the runtime call, not in addition to it."""
+    """The reason for a wait (cuda_sync); it repeats the time of the runtime call."""
     OVERHEAD = 10
     """Work of the profiler itself."""
     MEMORY = 11

@@ -146,7 +146,7 @@ ONCE_A_STEP: Final = (
     )
     | ITEM
 )
-"""What a program does once a step rather than once a layer.
+"""Operators that a program calls once per step rather than once per layer.
 
 A lookup of compiled code (`TorchDynamo Cache Lookup`) does not count: each graph break adds one.
 """
@@ -155,7 +155,7 @@ LOCAL_SCALAR: Final = _aten(("_local_scalar_dense",))
 """The inner part of `aten::item`; alone where the outer operator isn't recorded."""
 
 NUMBER_READ: Final = _aten(("item", "is_nonzero", "equal", "allclose"))
-"""What a program calls to get a number or a truth value out of tensors."""
+"""Operators that return a number or a truth value of a tensor."""
 
 NAN_CHECK: Final = Meaning(r"aten::isnan$", _O)
 """A tensor is searched for values that are no numbers."""
@@ -241,7 +241,7 @@ RECIPE_IF_IT_CALLS: Final = {
 """Operators with a recipe among their overloads, each with the operator that only the recipe calls."""
 
 TRANSFER: Final = Meaning(r"aten::(_to_copy|to|copy_|cpu|_copy_from.*|cuda|pin_memory)$", _O)
-"""What a program calls to copy between host and device."""
+"""Operators that copy between host and device."""
 
 PICK: Final = Meaning(r"aten::(select|slice|index|narrow|unbind)$", _O)
 """One element, row or slice of a tensor is taken."""
@@ -389,4 +389,4 @@ SAMPLING: Final = Meaning(
     r"|resolve_conj|resolve_neg)$",
     _O,
 )
-"""What a DataLoader calls to draw the order of its samples, and a seed."""
+"""Operators that a DataLoader calls to draw the order of its samples and a seed."""

@@ -43,7 +43,7 @@ _REQUESTS: Final = (
 
 
 class ServerStep(NamedTuple):
-    """What a round holds.
+    """The contents of a round.
 
     Attributes:
         phase: "prefill", "decode", "mixed" (both), "idle", or another mode of the server: "draft", "verify", ...

@@ -65,7 +65,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Captured:
-    """Rows after those of the trace itself. They take no time: they were recorded at another one.
+    """Rows after the trace's own rows. They take no time: they were recorded at another one.
 
     Attributes:
         first: the first of them.

@@ -58,7 +58,7 @@ def cut(
         profiler.cut("trace.json.gz", "small.json.gz", steps="5-7")
 
     Besides the events that `load` keeps for the same arguments, the file has all top-level keys, the names of processes
-    and threads, and the arrows that begin in the part. Events are copied as they stand, byte by byte; those of a
+    and threads, and the arrows that begin in the part. Events are copied unchanged, byte by byte; those of a
     damaged file are written as they were understood. The file appears whole or not at all.
 
     Args:

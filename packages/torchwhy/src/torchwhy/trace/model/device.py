@@ -1,4 +1,4 @@
-"""What the GPUs did: busy and idle time, computing, communicating and copying, per device."""
+"""Activity of the GPUs: busy and idle time, computing, communicating and copying, per device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace says about itself: the program's devices, its place among ranks, what was recorded and by what."""
+"""Metadata of a trace: the program's devices, its rank, which events were recorded, and the recorder."""
 
 from __future__ import annotations
 

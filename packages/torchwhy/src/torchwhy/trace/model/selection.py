@@ -168,7 +168,7 @@ def _of_categories(columns: Columns, kind: npt.NDArray[np.uint8], categories: It
     for name in names:
         if not isinstance(name, str) or name.lower() not in {*here, *by_kind}:
             raise ArgumentError(
-                f"categories must be among {', '.join(sorted(by_kind))}, or those of the file "
+                f"categories must be among {', '.join(sorted(by_kind))}, or the file's own "
                 f"({', '.join(sorted(here))}); got {name!r}"
             )
         if name.lower() in by_kind:

@@ -57,7 +57,7 @@ class Step:
 
     @cached_property
     def phase(self) -> str:
-        """What a step of an inference server does, such as "prefill" or "decode"; "" for other steps.
+        """The phase of an inference server's step, such as "prefill" or "decode"; "" for other steps.
 
         Steps of different phases do different work: they are not to be compared with each other.
         """

@@ -54,7 +54,7 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
     "collectives": collectives,
     "stacks": stacks,
 }
-"""What a query may name. A relation is only computed when the query names it."""
+"""The relations that a query may name. A relation is computed only if the query names it."""
 
 
 def sql(trace: Trace, query: str) -> Table:

@@ -296,7 +296,7 @@ def spectrogram(
 ) -> Tensor:
     """Return logarithms of power spectra, (frames, bins); the first bin is replaced by the frame's log energy.
 
-    The arguments are those of `fbank`.
+    It takes the arguments of `fbank`.
     """
     frames = _frames(
         waveform, blackman_coeff, channel, dither, energy_floor, frame_length, frame_shift, min_duration,
@@ -419,7 +419,7 @@ def mfcc(
         num_ceps: coefficients, at most num_mel_bins.
         use_energy: whether the first coefficient is replaced by the log energy.
 
-    The other arguments are those of `fbank`.
+    It takes the other arguments of `fbank`.
 
     Raises:
         ArgumentError: an argument out of range, a signal shorter than a frame.

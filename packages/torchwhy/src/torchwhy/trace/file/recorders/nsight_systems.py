@@ -126,7 +126,7 @@ class _Export:
         self.numbering = Numbering(highest)
 
     def text(self, value: object) -> str:
-        """What a column means that holds a number of StringIds, or, in some versions, the text."""
+        """The text of a cell that holds a number of StringIds or, in some versions, the text itself."""
         if isinstance(value, str):
             return value
         return self.texts.get(value, "") if isinstance(value, int) else ""

@@ -1,4 +1,4 @@
-"""What a kernel's name means, and the pieces of names that several libraries share."""
+"""The meaning of a kernel's name, and the pieces of names that several libraries share."""
 
 from __future__ import annotations
 
