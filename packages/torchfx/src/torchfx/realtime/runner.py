@@ -43,13 +43,16 @@ class RunningProgram:
         self._given = given + y.shape[-1]
         return y if given >= self._late.latency else self._late.begun(y, given)
 
+    @property
+    def begins(self) -> bool:
+        """Whether blocks give fewer samples than they have, because the last step's latency has not passed."""
+        return self._late is not None and self._given < self._late.latency
+
     def again(self, x: Tensor) -> Again | None:
-        """Return a fast call for blocks like this one; see `Program.again`."""
+        """Return a fast call for blocks like this one, behind the beginning; see `Program.again`."""
         run, time = self.program.again(x), x.shape[-1]
         if self._late is None or run is None:
             return run
-        if self._given < self._late.latency:
-            return None
 
         def again(x: Any) -> Tensor | None:
             y = run(x)
@@ -175,6 +178,8 @@ class Runner:
 
     def again(self, x: Tensor) -> Again | None:
         """Return a fast call for blocks like this one, if programs and features run all steps; see `Program.again`."""
+        if any(isinstance(each, RunningProgram) and each.begins for each in self._row):
+            return None
         first = self._row[0].again(x) if self._row else None
         return first if first is None or len(self._row) == 1 else _in_a_row(first, self._row[1:])
 
