@@ -15,7 +15,7 @@ from torchfx.errors import ArgumentError, SampleRateError
 from torchfx.parameters import choice, count, flag, sample_rate
 from torchfx.spectral.filters import mel_bands
 from torchfx.spectral.framed import Framed, Framing, mel_frames, window_taps
-from torchfx.spectral.levels import limited
+from torchfx.spectral.levels import limited, raised
 
 __all__ = ["PRESETS", "LogMel", "Preset"]
 
@@ -183,7 +183,7 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
                 raise ArgumentError("x must have at least two frames, whose deviation is normalised, got 1")
             found = (found - found.mean(-1, keepdim=True)) / (found.std(-1, keepdim=True) + 1e-5)
         elif self.normalize and self.preset == "whisper":
-            found = torch.maximum(found, found.amax((-2, -1), keepdim=True) - 2.0)
+            found = raised(found, found.amax((-2, -1), keepdim=True) - 2.0)
         return found
 
     def settings(self, x: Tensor, rate: Any) -> Settings | None:
