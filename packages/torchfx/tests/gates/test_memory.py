@@ -82,6 +82,21 @@ def test_features_take_their_bands_and_results_alone_and_their_gradient_that_of_
     assert most < 2 * (largest + x.nbytes)
 
 
+@pytest.mark.parametrize("make", [fx.losses.STFTLoss, fx.losses.MultiResolutionSTFTLoss])
+def test_a_loss_and_its_gradient_take_less_than_three_spectra(tmp_path, make):
+    loss, x, y = make(), torch.rand(8, 1, 60_000) - 0.5, torch.rand(8, 1, 60_000) - 0.5
+    parts = loss.losses if hasattr(loss, "losses") else [loss]
+    spectrum = max(part.spectrum(x).nbytes for part in parts)
+
+    def trained():
+        leaf = x.detach().requires_grad_()
+        loss(leaf, y).backward()
+        return leaf.grad
+
+    most, _ = most_at_once(trained, tmp_path)
+    assert 2 * spectrum < most < 3 * spectrum
+
+
 PEAK = """
 import resource, torch, torchfx as fx
 chain = {chain}
