@@ -51,7 +51,7 @@ class AmplitudeToDB(Feature):
 
 
 def limited(levels: Tensor, top_db: float | None) -> Tensor:
-    """Return levels (..., channels, bins, frames) in dB, limited relative to the maximum of each example; see `raised`."""
+    """Return levels (..., channels, bins, frames) in dB, `raised` to a distance below the maximum of each example."""
     if top_db is None:
         return levels
     dims = (-3, -2, -1) if levels.dim() > 2 else (-2, -1)
