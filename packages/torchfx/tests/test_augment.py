@@ -190,7 +190,7 @@ def test_filters_follow_a_wave():
     torch.manual_seed(0)
     cutoff = augmentation.draw(1)["cutoff"].item()
     assert torch.allclose(wave.ys, fx.filter.LoButterworth(cutoff, fs=FS)(2 * noise(2, 1000)), atol=1e-6)
-    with pytest.raises(StreamError, match="may need samples before or after the block"):
+    with pytest.raises(StreamError, match="draws random values for whole examples"):
         fx.realtime.Stream(augmentation, FS, 2).process(noise(2, 64))
 
 

@@ -1,5 +1,6 @@
 """Levels of tones, and their pictures."""
 
+import re
 import subprocess
 import sys
 
@@ -38,7 +39,7 @@ def test_files_of_any_length_are_drawn(tmp_path, frames):
     audio_io.save(tmp_path / "a.wav", np.full((1, frames), 0.1), FS)
     found = spectrogram(tmp_path / "a.wav")
     assert np.isfinite(found.levels_db).all()
-    assert len(as_text(found, 60).splitlines()) == 21
+    assert len(as_text(found, 60).splitlines()) == 22
 
 
 def test_time_goes_from_left_to_right(tmp_path):
@@ -54,9 +55,10 @@ def test_the_command_draws_without_pytorch(tmp_path):
     ran = run_here("spectrogram", "a.wav", folder=tmp_path, environment={"COLUMNS": "60"})
     rows = ran.stdout.splitlines()
     assert ran.returncode == 0
-    assert len(rows) == 21
-    assert "@" in rows[-4] or "█" in rows[-4] or "▓" in rows[-4] or "#" in rows[-4]
-    assert rows[-1].strip() == f"0{'1.00 s'.rjust(49)}"
+    assert len(rows) == 22
+    assert "@" in rows[-5] or "█" in rows[-5] or "▓" in rows[-5] or "#" in rows[-5]
+    assert rows[-2].strip() == f"0{'1.00 s'.rjust(49)}"
+    assert re.fullmatch(r" +-100 dB or less ' .*[@█]' 0 dB .*", rows[-1])
     assert run_here("spectrogram", "none.wav", folder=tmp_path).returncode == 3
     code = (
         "import sys; sys.argv = ['torchfx', 'info', 'a.wav']\n"
@@ -131,12 +133,35 @@ def test_any_signal_has_a_picture(time, value, mel):
     assert np.isfinite(found.levels_db).all()
     assert found.range_db[1] - found.range_db[0] in range(40, 101)
     assert found._repr_png_().startswith(b"\x89PNG")
-    assert len(as_text(found, 60).splitlines()) == 21
+    assert len(as_text(found, 60).splitlines()) == 22
+
+
+@pytest.mark.parametrize("mel", [None, 40])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_samples_that_are_not_finite_are_named_and_have_no_level(tmp_path, bad, mel):
+    x = 0.1 * np.random.default_rng(0).standard_normal((2, 3 * FS))
+    clean = fx.Wave(x, FS).spectrogram(mel=mel)
+    x[1, [FS, FS + 5]] = bad
+    audio_io.save(tmp_path / "a.wav", x, FS, encoding="DOUBLE")
+    with pytest.warns(UserWarning, match=rf"a.wav: 2 samples are NaN or infinite, the first in frame {FS}"):
+        found = spectrogram(tmp_path / "a.wav", mel=mel)
+    lost = np.isnan(found.levels_db)
+    assert (lost.all(0) == lost.any(0)).all()
+    assert np.abs(found.times_s[lost.any(0)] - 1).max() <= 2048 / FS
+    np.testing.assert_array_equal(found.levels_db[~lost], clean.levels_db[~lost])
+    assert found.range_db == clean.range_db
+    assert "?" in as_text(found)
+    assert "?" not in as_text(clean)
+    ran = run_here("spectrogram", "a.wav", "--png", "a.png", folder=tmp_path)
+    assert (ran.returncode, "warning: a.wav: 2 samples are NaN" in ran.stderr) == (0, True)
+    nothing = fx.Wave(np.full((1, 5000), bad), FS)
+    with pytest.warns(UserWarning, match="5000 samples are NaN"):
+        assert nothing.spectrogram(mel=mel).range_db == (-100, 0)
 
 
 def test_frequencies_are_named_where_they_are():
     found = fx.Wave(torch.zeros(1, 48_000), 48_000).spectrogram()
-    rows = as_text(found, 60, 12).splitlines()[:-1]
+    rows = as_text(found, 60, 12).splitlines()[:-2]
     named = {row[:10].strip(): len(rows) - 1 - i for i, row in enumerate(rows) if row[:10].strip()}
     assert named == {"0 Hz": 0, "5 kHz": 2, "10 kHz": 4, "15 kHz": 7, "20 kHz": 9}
 

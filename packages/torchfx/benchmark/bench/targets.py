@@ -559,7 +559,7 @@ CLAIMS = (
             off=powers_off,
             bound=1e-5,
         )
-        # 2.8 to 3.5 were measured: the spectra are computed again, and their gradients transformed back.
+        # 2.9 to 3.5 were measured: the spectra are computed again, and their gradients transformed back.
         for threads in THREADS_OF
         for channels, seconds in ((1, 1), (8, 1), (1, 60), (64, 10))
     ),

@@ -6,6 +6,7 @@ import io
 import itertools
 import math
 import os
+import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx import audio_io
-from torchfx.checks import whole_number
+from torchfx.checks import callers_level, whole_number
 from torchfx.errors import ArgumentError, TorchFXError
+from torchfx.not_finite import NotFinite
 
 __all__ = ["ArraySamples", "Samples", "Spectrogram", "as_png", "as_text", "measured", "plot", "spectrogram"]
 
@@ -71,7 +73,7 @@ class Spectrogram:
     """Levels over time and frequency; a notebook shows the picture.
 
     Attributes:
-        levels_db: (frequencies, times); 0 dB is a sine of amplitude 1.
+        levels_db: (frequencies, times); 0 dB is a sine of amplitude 1; NaN where samples are NaN or infinite.
         fs: sample rate, Hz.
         duration_s: length of the signal.
         is_mel: whether rows are bands evenly spaced in mel (`torchfx.design.mel`, htk), else bins evenly spaced in Hz
@@ -105,7 +107,7 @@ class Spectrogram:
 
         The noise is the level below which a tenth of the values lie, silence aside; 40 to 100 dB are shown.
         """
-        loudest = float(self.levels_db.max())
+        loudest = self._loudest
         if loudest <= -RANGES_DB[1]:
             return -RANGES_DB[1], 0.0
         top = 10.0 * math.ceil(loudest / 10)
@@ -120,11 +122,13 @@ class Spectrogram:
     def __repr__(self) -> str:
         """Return sizes, not levels."""
         rows, columns = self.levels_db.shape
-        return f"Spectrogram({rows} frequencies, {columns} times, {self.duration_s:.3f} s, loudest {self._loudest} dB)"
+        return (
+            f"Spectrogram({rows} frequencies, {columns} times, {self.duration_s:.3f} s, loudest {self._loudest:.1f} dB)"
+        )
 
     @property
-    def _loudest(self) -> str:
-        return f"{self.levels_db.max():.1f}"
+    def _loudest(self) -> float:
+        return float(np.max(self.levels_db, where=~np.isnan(self.levels_db), initial=SILENCE_DB))
 
     def _repr_png_(self) -> bytes | None:
         """Return the picture for a notebook; None without matplotlib, where the text is shown."""
@@ -144,10 +148,12 @@ def spectrogram(
         ArgumentError: an argument out of range.
     """
     with audio_io.Reader(source) as reader:
-        return measured(reader, columns, size, mel)
+        return measured(reader, columns, size, mel, reader.name)
 
 
-def measured(source: Samples, columns: int = COLUMNS, size: int = SIZE, mel: int | None = None) -> Spectrogram:
+def measured(
+    source: Samples, columns: int = COLUMNS, size: int = SIZE, mel: int | None = None, name: str = ""
+) -> Spectrogram:
     """Measure samples.
 
     Args:
@@ -156,15 +162,25 @@ def measured(source: Samples, columns: int = COLUMNS, size: int = SIZE, mel: int
         size: samples of a spectrum under a Hann window, >= 2; it overlaps with the next one by half at least.
         mel: bands evenly spaced in mel instead of bins, from 1 to size / 2; a band's level is that of a sine of
             its power.
+        name: what warnings call the source.
 
     Raises:
         ArgumentError: an argument out of range.
+
+    Warns:
+        UserWarning: samples that are NaN or infinite; the levels of spectra that hold them are NaN.
     """
     columns, size = whole_number("columns", columns, 1), whole_number("size", size, 2)
     if mel is not None and whole_number("mel", mel, 1) > size // 2:
         raise ArgumentError(f"mel must lie in [1, size / 2] = [1, {size // 2}] bands, got {mel}")
     window = np.hanning(size + 1)[:-1]
-    power = _mean_powers(source, columns, window) * (2 / window.sum()) ** 2
+    bad = NotFinite()
+    power = _mean_powers(source, columns, window, bad) * (2 / window.sum()) ** 2
+    if bad.found is not None:
+        count, first = bad.found
+        text = f"{name}: " * bool(name) + f"{count} samples are NaN or infinite, the first in frame {first}"
+        warnings.warn(f"{text}; their times have no levels", stacklevel=callers_level())
+        power[~np.isfinite(power).all(1)] = np.nan
     if mel is not None:
         from torchfx.design.mel import mel_filters
 
@@ -174,7 +190,9 @@ def measured(source: Samples, columns: int = COLUMNS, size: int = SIZE, mel: int
     return Spectrogram(levels, source.fs, source.frames / source.fs, mel is not None)
 
 
-def _mean_powers(source: Samples, columns: int, window: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _mean_powers(
+    source: Samples, columns: int, window: npt.NDArray[np.float64], bad: NotFinite
+) -> npt.NDArray[np.float64]:
     """Return squared magnitudes of spectra, averaged over channels and over those in a column: (columns, bins)."""
     size = len(window)
     hop = max(1, min(size // 2, source.frames // columns))
@@ -186,6 +204,7 @@ def _mean_powers(source: Samples, columns: int, window: npt.NDArray[np.float64])
     while done < spectra:
         block = np.zeros((source.channels, BATCH * hop))
         read = source.read_array(BATCH * hop)
+        bad.look(read)
         block[:, : read.shape[1]] = read
         block = np.concatenate([ahead, block], axis=1)
         if block.shape[1] < size:
@@ -193,7 +212,8 @@ def _mean_powers(source: Samples, columns: int, window: npt.NDArray[np.float64])
             continue
         frames = np.lib.stride_tricks.sliding_window_view(block, size, axis=1)[:, ::hop]
         ahead = block[:, frames.shape[1] * hop :]
-        found = (np.abs(np.fft.rfft(frames[:, : spectra - done] * window)) ** 2).mean(0)
+        with np.errstate(invalid="ignore"):  # infinite samples
+            found = (np.abs(np.fft.rfft(frames[:, : spectra - done] * window)) ** 2).mean(0)
         place = np.arange(done, done + len(found)) * columns // spectra
         np.add.at(power, place, found)
         np.add.at(count, place, 1)
@@ -245,12 +265,14 @@ def as_png(found: Spectrogram, title: str = "") -> bytes:
 
 
 def as_text(found: Spectrogram, width: int = 80, height: int = 20, unicode: bool = False) -> str:
-    """Draw with characters: the denser, the louder, over the range of `Spectrogram.range_db`, which the last line says.
+    """Draw with characters: the denser, the louder.
+
+    The last line gives their levels, from `Spectrogram.range_db`. A question mark stands for NaN and infinite samples.
 
     Args:
         found: what was measured.
         width: columns of the text.
-        height: rows of the picture; below them stands the time.
+        height: rows of the picture; below them stand the time and the levels of the characters.
         unicode: draw with shaded blocks instead of ASCII characters.
     """
     ramp, room = RAMPS[unicode], width - 10
@@ -260,14 +282,16 @@ def as_text(found: Spectrogram, width: int = 80, height: int = 20, unicode: bool
     mean = np.stack([np.stack([power[a:b, c:d].mean() for c, d in widths]) for a, b in heights])
     low, high = found.range_db
     shade = np.clip((10 * np.log10(mean) - low) / (high - low), 0, 1) * (len(ramp) - 1)
+    places = np.where(np.isnan(shade), len(ramp), np.rint(np.nan_to_num(shade))).astype(int)
     titles = _row_titles(found, heights)
     lines = [
-        f"{titles.get(i, ''):>9} " + "".join(ramp[level] for level in np.rint(shade[i]).astype(int))
+        f"{titles.get(i, ''):>9} " + "".join((ramp + "?")[place] for place in places[i])
         for i in reversed(range(height))
     ]
     seconds = found.duration_s
     end = f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.2g} ms"
-    return "\n".join([*lines, " " * 10 + "0" + end.rjust(len(widths) - 1)])
+    levels = f"{low:g} dB or less '{ramp}' {high:g} dB (0 dB: a sine of amplitude 1)"
+    return "\n".join([*lines, " " * 10 + "0" + end.rjust(len(widths) - 1), " " * 10 + levels])
 
 
 def _row_titles(found: Spectrogram, heights: list[tuple[int, int]]) -> dict[int, str]:

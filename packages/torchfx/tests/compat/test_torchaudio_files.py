@@ -1,11 +1,13 @@
 """Reading and writing as torchaudio does: integers as they are held, either axis first, what a header says."""
 
 import io
+import re
 
 import pytest
 import torch
 
 import torchfx.compat.torchaudio as torchaudio
+from torchfx.compat.torchaudio import elsewhere
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
 
 X = torch.rand(2, 500, generator=torch.Generator().manual_seed(0)) * 1.9 - 0.95
@@ -85,13 +87,26 @@ def test_bad_input_is_named(tmp_path):
         torchaudio.load(tmp_path / "a.wav", 500, normalize=False)
 
 
-def test_what_is_elsewhere_says_where():
-    for module, name in (
-        (torchaudio, "datasets"),
-        (torchaudio.functional, "forced_align"),
-        (torchaudio.transforms, "RNNTLoss"),
-    ):
-        with pytest.raises(AttributeError, match="look at"):
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (torchaudio, elsewhere.PACKAGE),
+        (torchaudio.functional, elsewhere.FUNCTIONAL),
+        (torchaudio.transforms, elsewhere.TRANSFORMS),
+    ],
+    ids=["package", "functional", "transforms"],
+)
+def test_what_is_elsewhere_says_where(module, names):
+    for name, where in names.items():
+        reason = re.escape(f"torchaudio's {name} is not in torchfx; instead: {where}")
+        assert not hasattr(module, name)
+        with pytest.raises(AttributeError, match=reason):
             getattr(module, name)
+        if module is torchaudio:
+            for line in (f"from {module.__name__} import {name}", f"from {module.__name__}.{name} import something"):
+                with pytest.raises(ModuleNotFoundError, match=reason):
+                    exec(line)
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        exec("import torchfx.compat.torchaudio.nonsense")
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         torchaudio.nonsense  # noqa: B018

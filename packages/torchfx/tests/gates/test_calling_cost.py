@@ -76,6 +76,14 @@ def test_a_stream_is_a_handful_of_calls(wave):
     assert len(python_calls(lambda: stream.process(wave.ys))) <= 4
 
 
+def test_a_filter_and_features_in_a_stream_are_a_dozen_calls(generator):
+    stream = fx.Stream(fx.filter.HiButterworth(80) | fx.spectral.LogMel("kaldi"), FS, 1)
+    x = torch.randn(1, 1600, generator=generator)
+    stream.process(x)
+    stream.process(x)
+    assert len(python_calls(lambda: stream.process(x))) <= 14
+
+
 def test_slices_of_a_longer_signal_are_a_handful_of_calls(generator):
     stream = fx.realtime.Stream(fx.effect.Compressor(), FS, 2)
     long = torch.randn(2, 640, generator=generator)

@@ -185,13 +185,16 @@ def test_a_norm_of_many_float32_magnitudes_is_exact():
         assert found.item() == pytest.approx(((b - a).norm() / b.norm()).item(), rel=1e-5)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_sample_that_is_not_a_number_is_not_hidden(name):
-    x = ESTIMATE.clone()
-    x[0, 0, 4000] = float("nan")
-    try:
-        value = LOSSES[name]()(x.requires_grad_(), TARGET)
-    except ArgumentError:
-        assert name == "loudness"
-    else:
-        assert value.isnan()
+@pytest.mark.parametrize("in_target", [False, True])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", [*LOSSES, "SNR with means"])
+def test_a_sample_that_is_not_finite_is_not_hidden(name, bad, in_target):
+    loss = losses.SNRLoss(zero_mean=False) if name == "SNR with means" else LOSSES[name]()
+    x, y = ESTIMATE.clone(), TARGET.clone()
+    (y if in_target else x)[0, 0, 4000] = bad
+    if name == "loudness":
+        with pytest.raises(ArgumentError, match="must be finite"):
+            loss(x, y)
+        return
+    assert not loss(x, y).isfinite()
+    assert not loss(x.requires_grad_(), y).isfinite()

@@ -6,6 +6,7 @@ import torch
 import torchfx as fx
 from torchfx import spectral
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
+from torchfx.spectral.log_mel import PRESETS
 
 from .test_spectra import noise
 
@@ -25,6 +26,8 @@ NEEDED = {
 }
 """Arguments without a default, and settings that fit a rate of 16 kHz."""
 FS = 16_000
+HAMMING = {name: {"window": "hamming"} for name in spectral.__all__ if "n_fft" in getattr(spectral, name).declarations}
+"""Windows without a 0, which hides what it is multiplied with."""
 CLASSES = {name: getattr(spectral, name) for name in spectral.__all__}
 OF_SAMPLES = [name for name, cls in CLASSES.items() if cls.takes == "samples"]
 OF_FEATURES = [name for name, cls in CLASSES.items() if cls.takes == "features"]
@@ -46,13 +49,32 @@ def taken(name):
     return frames + 0j if CLASSES[name].takes_complex else frames
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_what_is_not_a_number_is_not_hidden(name):
-    x = taken(name)
-    x[..., x.shape[-1] // 2 :] = float("nan")
-    y = made(name)(x)
-    assert y.isnan().any()
-    assert not y[..., :1].isnan().all() or CLASSES[name]().refusal()
+MADE = [(name, HAMMING.get(name, {})) for name in CLASSES]
+MADE += [("LogMel", {"preset": preset, "normalize": whole}) for preset in PRESETS for whole in (False, True)]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize(("name", "arguments"), MADE)
+def test_what_a_value_that_is_not_finite_reaches_is_not_finite_and_nothing_else_changes(name, arguments, bad):
+    module, x, results = made(name, **arguments), taken(name), []
+    if bad < 0 and module.takes == "features" and not module.takes_complex:
+        bad = float("nan")  # powers below the least one count as the least
+    for value in (x[0, ..., x.shape[-1] // 2 + 3], 1000.0, bad):
+        changed = x.clone()
+        changed[0, ..., x.shape[-1] // 2 + 3] = value
+        torch.manual_seed(0)
+        results.append(module(changed))
+    if module.gives == "features":
+        results = [y.movedim(-2, 0) for y in results]
+    y, other, lost = results
+    reached = (other != y).any(0) if module.gives == "features" else other != y
+    hidden = lost.isfinite().all(0) if module.gives == "features" else lost.isfinite()
+    assert reached.any()
+    assert not (reached & hidden).any()
+    if not module.refusal():
+        at = reached.any(0).nonzero()
+        for part in (slice(None, int(at[0])), slice(int(at[-1]) + 1, None)):
+            assert torch.equal(lost[..., part], y[..., part])
 
 
 def refusal(module, x):

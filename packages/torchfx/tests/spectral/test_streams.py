@@ -39,6 +39,7 @@ MADE = {
     "whisper": lambda: LogMel("whisper", normalize=False),
     "kaldi": lambda: LogMel("kaldi"),
     "librosa": lambda: LogMel("librosa", normalize=False),
+    "nemo": lambda: LogMel("nemo", normalize=False),
     "torchaudio": lambda: LogMel("torchaudio"),
     "slopes": lambda: LogMel("kaldi", 8) | ComputeDeltas(7),
     "slopes among zeros": lambda: Spectrogram(n_fft=64) | ComputeDeltas(mode="constant"),
@@ -79,6 +80,20 @@ def blocks(x, seed):
         at += size
 
 
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_not_finite_is_where_it_is_in_the_whole(name):
+    chain, x = MADE[name](), noise(2, 4000) / 5
+    x[0, 1357], x[1, 1500], x[1, 2700] = float("nan"), float("inf"), -float("inf")
+    with fx.sample_rate(FS):
+        whole = chain(x)
+    stream = fx.Stream(chain, FS, 2)
+    y = torch.cat([*(stream.process(block) for block in blocks(x, 0)), stream.flush()], dim=-1)
+    assert torch.equal(y.isfinite(), whole.isfinite())
+    assert torch.allclose(
+        y[y.isfinite()], whole[y.isfinite()], atol=1e-5 * float(noise(2, 4000).abs().max()), rtol=1e-5
+    )
+
+
 @pytest.mark.parametrize("time", [2500, 4000])
 @pytest.mark.parametrize("name", MADE)
 def test_any_split_equals_the_whole(name, time):
@@ -103,6 +118,10 @@ REPEATED = {
     "complex": lambda: Spectrogram(n_fft=64, power=None),
     "cepstra": lambda: MFCC(n_mfcc=5, n_mels=10, n_fft=64, log_mels=True),
     "behind a filter": lambda: fx.filter.HiButterworth(80) | MelSpectrogram(n_fft=64, n_mels=10),
+    "behind a late step": lambda: fx.effect.Limiter(-20.0) | MelSpectrogram(n_fft=64, n_mels=10),
+    "at another rate": lambda: fx.filter.Resample(11_025) | Spectrogram(n_fft=64, hop_length=20),
+    "slopes behind a filter": lambda: fx.filter.HiButterworth(80) | LogMel("kaldi", 8) | ComputeDeltas(),
+    "levels behind a filter": lambda: fx.filter.HiButterworth(80) | Spectrogram(n_fft=64) | AmplitudeToDB(),
 }
 
 
@@ -222,7 +241,7 @@ def test_a_state_is_saved_and_restored():
     ("make", "reason"),
     [
         (lambda: LogMel("whisper"), "normalize=False leaves out"),
-        (lambda: LogMel("nemo", normalize=False), "needs the whole signal"),
+        (lambda: LogMel("nemo"), "normalize=False leaves out"),
         (lambda: MFCC(), "range of 80 dB"),
         (lambda: Spectrogram() | AmplitudeToDB(top_db=80), "loudest value"),
         (lambda: Spectrogram() | ComputeDeltas(mode="circular"), "whose end lies before its start"),

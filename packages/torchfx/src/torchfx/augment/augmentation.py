@@ -192,6 +192,10 @@ class Augmentation(nn.Module, ABC):
         x = check_signal(x)
         return self.run(x, self.draw(math.prod(x.shape[:-2])))
 
+    def refusal(self) -> str:
+        """Return the reason why an augmentation cannot run in a stream."""
+        return "draws random values for whole examples, not for blocks of one"
+
     @abstractmethod
     def _draw(self, among: Tensor, around: torch.Generator | None) -> Drawn:
         """Return values for all examples.

@@ -30,7 +30,8 @@ def run(paths: list[str], request: Request, command: str = "process") -> int:
     try:
         recipe = _recipe(request, output)
         if command == "features" and not recipe.gives_features:
-            return complain(f"features needs a preset or effects that end in features, got {recipe}", 2)
+            found = recipe if recipe.effects else "no effects; --preset whisper, or -e mfcc, for example"
+            return complain(f"features needs a preset or effects that end in features, got {found}", 2)
         plan = distributed.plan(
             sources, output, recipe, recursive=request.recursive, overwrite=request.force,
             resume=request.skip_existing,
@@ -127,7 +128,9 @@ def _progress(files: int) -> Iterator[Callable[[Report], object]]:
 def _report(outcome: Outcome) -> None:
     job = outcome.job
     if outcome.error is not None:
-        complain(outcome.error, 1)
+        text = str(outcome.error)
+        is_named = job.source == "-" or job.source in text or job.target in text
+        complain(text if is_named else f"{job.source}: {text}", 1)
         return
     for warning in outcome.warnings:
         say(f"warning: {warning}")

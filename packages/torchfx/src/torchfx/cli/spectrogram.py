@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from torchfx.cli.console import answer, complain, shows_unicode, width, write_file
+from torchfx.cli.console import answer, complain, shows_unicode, warnings_said, width, write_file
 from torchfx.errors import ArgumentError, AudioFileError, TorchFXError
 from torchfx.spectrogram import as_png, as_text, spectrogram
 
@@ -15,7 +15,8 @@ __all__ = ["run"]
 def run(source: str, png: Path | None, mel: int | None) -> int:
     """Draw a file in the terminal or as a picture; return 0, 2 for misuse, 3 where it cannot be read or written."""
     try:
-        found = spectrogram(source, mel=mel)
+        with warnings_said():
+            found = spectrogram(source, mel=mel)
     except ArgumentError as error:
         return complain(error, 2)
     except AudioFileError as error:

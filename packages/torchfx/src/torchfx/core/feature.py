@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
-from torchfx.plan import Running, State
+from torchfx.plan import NEEDS_WHOLE, Running, State
 
 __all__ = ["Feature"]
 
@@ -55,7 +55,7 @@ class Feature(Processor):
 
     def refusal(self) -> str:
         """Return the reason why the processor cannot run in a stream, as the end of a sentence; "" if it can."""
-        return "" if self.is_pointwise else "needs the whole signal"
+        return "" if self.is_pointwise else NEEDS_WHOLE
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"

@@ -30,6 +30,7 @@ from torchfx.other_names import hint as likely_name
 from torchfx.parameters import Declaration, Declared, accepted, documented, signature
 from torchfx.plan import (
     LTI,
+    NEEDS_WHOLE,
     Handover,
     Plan,
     State,
@@ -412,6 +413,10 @@ class Processor(Responses, Declared):
         """Return the aligned result for a whole signal, if one call can compute it; None: use `step` from rest."""
         return None
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream, as the end of a sentence; "" if it can."""
+        return NEEDS_WHOLE if self.kind == "whole" else ""
+
     def latency_samples(self, rate: Any) -> int:
         """Return the latency of `step` in output samples; whole signals are aligned."""
         return plan_of(self, rate).latency if self.kind in {"chain", "parallel"} else 0
@@ -499,7 +504,7 @@ class Processor(Responses, Declared):
 
     def _streaming(self, rate: float | None) -> Plan:
         if self.kind == "whole":
-            raise StreamError(f"{self._get_name()} needs the whole signal")
+            raise StreamError(f"{self._get_name()} {self.refusal()}")
         return plan_of(self, rate)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:

@@ -257,6 +257,9 @@ class Wave:
         Raises:
             ArgumentError: an argument out of range.
 
+        Warns:
+            UserWarning: samples that are NaN or infinite; their times have no levels.
+
         Examples:
             >>> tone = Wave(torch.sin(2 * torch.pi * 1000 * torch.arange(16_000) / 16_000)[None], 16_000)
             >>> found = tone.spectrogram()

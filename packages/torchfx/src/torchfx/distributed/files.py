@@ -20,6 +20,7 @@ from torchfx.distributed.feature_files import feature_format, save_features
 from torchfx.distributed.recipe import Recipe
 from torchfx.distributed.sources import STREAM, Job, file_system, is_url
 from torchfx.errors import ArgumentError, AudioFileError, StreamError, TorchFXError
+from torchfx.not_finite import NotFinite
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -262,7 +263,6 @@ class _Work:
 
     def _whole(self, chain: nn.Module) -> dict[str, Any]:
         from torchfx.core.wave import Wave
-        from torchfx.realtime.files import NotFinite
 
         wave = Wave(self.reader.part(), self.reader.fs)
         result = wave | chain
@@ -277,7 +277,6 @@ class _Work:
     def _features_in_blocks(self, chain: nn.Module) -> dict[str, Any]:
         import torch
 
-        from torchfx.realtime.files import NotFinite
         from torchfx.realtime.stream import Stream
 
         stream, bad, parts = Stream(chain, self.reader.fs, self.reader.channels), NotFinite(), []
@@ -293,7 +292,6 @@ class _Work:
         import torch
 
         from torchfx.core.wave import Wave
-        from torchfx.realtime.files import NotFinite
 
         wave, bad = Wave(self.reader.part(), self.reader.fs), NotFinite()
         bad.look(wave.ys)
@@ -302,8 +300,6 @@ class _Work:
         return self._save_features(found, bad.found)
 
     def _save_features(self, found: Tensor, not_finite_in: tuple[int, int] | None) -> dict[str, Any]:
-        from torchfx.realtime.files import NotFinite
-
         reader, bad = self.reader, NotFinite()
         bad.look((found.abs() if found.is_complex() else found).flatten(0, -2))
         fs = self.recipe.feature_rate or reader.fs

@@ -51,6 +51,10 @@ class Fade(Processor):
     )
     fs: float | None = sample_rate(default=None)
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return "needs the whole signal, since the fade-out begins at a distance from its end"
+
     def forward(self, x: Tensor) -> Tensor:
         """Fade a whole signal."""
         return self._faded(x, 0, x.shape[-1])

@@ -41,6 +41,10 @@ class MaskedPart(Processor):
         if self.n_fft % OVERLAP:
             raise ArgumentError(f"n_fft must be a multiple of {OVERLAP}, got {self.n_fft}")
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return "needs the whole signal, since its medians span later frames"
+
     def forward(self, x: Tensor) -> Tensor:
         """Return the part; frame f is centred at sample f * hop."""
         hop, time = self.n_fft // OVERLAP, x.shape[-1]

@@ -64,6 +64,10 @@ class NoiseReduction(Processor):
         if self.n_fft % OVERLAP:
             raise ArgumentError(f"n_fft must be a multiple of {OVERLAP}, got {self.n_fft}")
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return "needs the whole signal: attenuation is averaged over later frames, and noise may be estimated from all"
+
     def forward(self, x: Tensor) -> Tensor:
         """Return the signal with less noise."""
         rate = self._rate()

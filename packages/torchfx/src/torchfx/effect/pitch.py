@@ -62,6 +62,10 @@ class TimeStretch(Processor):
         """Raise if a parameter is invalid."""
         _check_power_of_two(self.n_fft)
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return "needs the whole signal, whose duration it changes"
+
     def forward(self, x: Tensor) -> Tensor:
         """Return the signal with its new length."""
         return time_stretch(x, self.rate, self.method, self.n_fft)
@@ -85,6 +89,10 @@ class Varispeed(Processor):
     rate: float = number(
         default=1.0, low=0.1, high=10.0, draws=(0.5, 2.0), doc="speed relative to the original", learnable=False
     )
+
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return "needs the whole signal, whose duration it changes"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the signal with its new length."""

@@ -22,6 +22,10 @@ class Reverse(Processor):
         tensor([3., 2., 1.])
     """
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return "needs the whole signal, whose last sample comes first"
+
     def forward(self, x: Tensor) -> Tensor:
         """Return the samples in the opposite order."""
         return elementwise.flip(x)

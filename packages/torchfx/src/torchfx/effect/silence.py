@@ -28,6 +28,10 @@ class Pad(Processor):
     after: float | str = duration(default=1.0, plausible=60.0, doc="silence after the signal")
     fs: float | None = sample_rate(default=None)
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return "needs the whole signal, since silence follows its end"
+
     def forward(self, x: Tensor) -> Tensor:
         """Return the longer signal."""
         return torch.nn.functional.pad(x, self._around())
@@ -61,6 +65,10 @@ class TrimSilence(Processor):
     threshold_db: float = number(
         default=-60.0, high=0.0, unit="dB", doc="levels up to this one count as silence", learnable=False
     )
+
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return "needs the whole signal, whose last loud sample ends the result"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the shorter signal."""

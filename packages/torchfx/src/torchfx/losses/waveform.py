@@ -115,7 +115,8 @@ class SNRLoss(Loss):
         if self.zero_mean:
             estimate, target = (each - each.mean(-1, keepdim=True) for each in (estimate, target))
         target = self.scaled(estimate, target)
-        ratio = target.square().sum(-1) / ((estimate - target).square().sum(-1) + self.eps)
+        away = (estimate - target).square().sum(-1)
+        ratio = target.square().sum(-1) / (away + self.eps) + 0 * away  # NaN, not 0, of an infinite estimate
         return -(10 * (ratio + self.eps).log10()).mean()
 
     def scaled(self, estimate: Tensor, target: Tensor) -> Tensor:

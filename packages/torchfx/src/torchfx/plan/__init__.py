@@ -11,12 +11,13 @@ from torchfx.plan.cache import (
     run_plan,
 )
 from torchfx.plan.handover import Handover, kept
-from torchfx.plan.lowering import gives_of, has_hooks, kind_of, runs_children
+from torchfx.plan.lowering import NEEDS_WHOLE, gives_of, has_hooks, kind_of, runs_children
 from torchfx.plan.lti import LTI
 from torchfx.plan.steps import CausalStep, FeatureStep, LateStep, Plan, Running, State, Step
 
 __all__ = [
     "LTI",
+    "NEEDS_WHOLE",
     "CausalStep",
     "FeatureStep",
     "Handover",

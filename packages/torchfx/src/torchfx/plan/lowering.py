@@ -31,7 +31,10 @@ from torchfx.plan.steps import (
 )
 from torchfx.rate import rate_ratio, resampled_length
 
-__all__ = ["children", "gives_of", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
+__all__ = ["NEEDS_WHOLE", "children", "gives_of", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
+
+NEEDS_WHOLE = "needs the whole signal at once"
+"""Why a class that gives no reason cannot run in a stream."""
 
 SIDES = {"samples": "samples (..., time)", "features": "features (..., bins, frames)"}
 
@@ -202,9 +205,15 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
     if kind == "feature":
         return FeatureStep(processor._now() if own else processor, processor.rate_for(rate), name)
     if kind == "whole":
-        reason = f"{name or shown(leaf)} needs the whole signal"
+        reason = _refusal(leaf, name) or f"{name or shown(leaf)} {NEEDS_WHOLE}"
         return ModuleStep(leaf, rate, name, reason, processor.in_pieces is not None)
-    return ModuleStep(leaf, rate, name, "")
+    return ModuleStep(leaf, rate, name, _refusal(leaf, name) if hasattr(type(leaf), "refusal") else "")
+
+
+def _refusal(leaf: Any, name: str) -> str:
+    """Return why a module cannot run in a stream, in its words; "" if it can."""
+    why = leaf.refusal()
+    return f"{name or shown(leaf)} {why}" if why else ""
 
 
 def _common_rate(parts: Sequence[nn.Module]) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -20,11 +19,12 @@ from torchfx.audio_io.messages import file_errors
 from torchfx.checks import whole_number
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, StreamError
+from torchfx.not_finite import NotFinite
 from torchfx.pieces import Pieces
 from torchfx.plan import Plan, Step, kind_of, plan_of, runs_children
 from torchfx.realtime.runner import Runner
 
-__all__ = ["FileReport", "NotFinite", "StreamProcessor", "process_file"]
+__all__ = ["FileReport", "StreamProcessor", "process_file"]
 
 BLOCK = 1 << 16  # frames: two channels and what lies between steps stay in a second-level cache
 
@@ -153,30 +153,6 @@ class StreamProcessor:
     ) -> FileReport:
         """Process a file; see `torchfx.realtime.process_file`."""
         return process_file(self.processor, source, target, self.chunk_size, progress)
-
-
-class NotFinite:
-    """Counts NaNs and infinities.
-
-    Attributes:
-        found: their number and the frame of the first, or None.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first frame."""
-        self.found: tuple[int, int] | None = None
-        self.seen = 0
-
-    def look(self, block: Tensor) -> None:
-        """Count in the next block."""
-        # A sum is NaN or infinite where a sample is, and costs a fraction of looking at each.
-        if not math.isfinite(float(block.sum())):
-            bad = ~torch.isfinite(block)
-            count = int(bad.sum())
-            if count:
-                first = self.seen + int(bad.any(0).nonzero()[0])
-                self.found = (count, first) if self.found is None else (self.found[0] + count, self.found[1])
-        self.seen += block.shape[-1]
 
 
 class _Work:

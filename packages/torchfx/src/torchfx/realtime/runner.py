@@ -43,13 +43,16 @@ class RunningProgram:
         self._given = given + y.shape[-1]
         return y if given >= self._late.latency else self._late.begun(y, given)
 
+    @property
+    def begins(self) -> bool:
+        """Whether blocks give fewer samples than they have, because the last step's latency has not passed."""
+        return self._late is not None and self._given < self._late.latency
+
     def again(self, x: Tensor) -> Again | None:
-        """Return a fast call for blocks like this one; see `Program.again`."""
+        """Return a fast call for blocks like this one, behind the beginning; see `Program.again`."""
         run, time = self.program.again(x), x.shape[-1]
         if self._late is None or run is None:
             return run
-        if self._given < self._late.latency:
-            return None
 
         def again(x: Any) -> Tensor | None:
             y = run(x)
@@ -140,7 +143,11 @@ class Runner:
             shape = step.leading(shape)
         for each, result in programs.values():
             each.finish(result)
-        self._only = self._running[0] if self._ends.get(0) == len(self.steps) else None
+        row, i = [], 0
+        while i in self._running:
+            row.append(self._running[i])
+            i = self._ends[i]
+        self._row = row if i == len(self.steps) else []
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
         """Process a block (..., time), beginning with the step `first`, and update the state.
@@ -150,8 +157,10 @@ class Runner:
         native_here = x.is_cpu and is_native(x)
         if x.requires_grad:
             x = x.detach()
-        if native_here and self._only is not None and first == 0:
-            return self._only.run(x)
+        if native_here and self._row and first == 0:
+            for each in self._row:
+                x = each.run(x)
+            return x
         running = self._running if native_here else {}
         if not native_here:
             self._settle()
@@ -168,8 +177,11 @@ class Runner:
         return x
 
     def again(self, x: Tensor) -> Again | None:
-        """Return a fast call for blocks like this one, if one program runs all steps; see `Program.again`."""
-        return None if self._only is None else self._only.again(x)
+        """Return a fast call for blocks like this one, if programs and features run all steps; see `Program.again`."""
+        if any(isinstance(each, RunningProgram) and each.begins for each in self._row):
+            return None
+        first = self._row[0].again(x) if self._row else None
+        return first if first is None or len(self._row) == 1 else _in_a_row(first, self._row[1:])
 
     def _settle(self) -> None:
         for running in self._running.values():
@@ -218,6 +230,27 @@ class Runner:
         """Set the states of all steps in place; only for steps that run in Python."""
         for kept, value in zip(self._state, state, strict=True):
             kept.copy_(value)
+
+
+def _in_a_row(first: Again, later: Sequence[Running]) -> Again:
+    """Return a fast call for steps in a row. Blocks of one length give blocks of few lengths to the later ones."""
+    calls: list[dict[int, Again]] = [{} for _ in later]
+
+    def again(x: Any) -> Tensor | None:
+        y = first(x)
+        if y is None:
+            return None
+        for each, known in zip(later, calls, strict=True):
+            call = known.get(y.shape[-1])
+            result = None if call is None else call(y)
+            if result is None:
+                result, call = each.run(y), each.again(y)
+                if call is not None:
+                    known[y.shape[-1]] = call
+            y = result
+        return y
+
+    return again
 
 
 def works_of(works: dict[int, Tensor], state: Sequence[Tensor]) -> dict[int, Tensor]:

@@ -76,6 +76,8 @@ class ComputeDeltas(Framed):
 class SlidingWindowCmn(Feature):
     """Subtract from each bin its mean over a sliding window of frames, and optionally divide by its standard deviation.
 
+    A window with a NaN or an infinity gives NaN.
+
     The window of frame t ends at t, and has at least `min_cmn_window` frames at the start of the signal; with `center`,
     t is its middle. Input and output have the shape (..., bins, frames). Equals Kaldi's `apply-cmvn-sliding`.
 
@@ -160,10 +162,12 @@ class SlidingWindowCmn(Feature):
             sums = padded(of.cumsum(-1), (1, 0))
             return (sums[..., last - before] - sums[..., first - before]) / count
 
-        moved = known.double() - known[..., :1].double()  # a large mean would take digits from the squares
-        mean = means(moved)
+        is_finite = known.isfinite()  # a running sum would carry a NaN to all frames behind it
+        finite = torch.where(is_finite, known, 0.0).double()
+        moved = finite - finite[..., :1]  # a large mean would take digits from the squares
+        mean = torch.where(means((~is_finite).double()) > 0, torch.nan, means(moved))
         found = moved[..., start - before : end - before] - mean
         if self.norm_vars:
             variance = means(moved.square()) - mean.square()
-            found = torch.where((count > 1) & (variance > 0), found * variance.clamp(min=1e-300).rsqrt(), 0.0)
+            found = torch.where((count > 1) & (variance > 0), found * variance.clamp(min=1e-300).rsqrt(), 0.0 * found)
         return found.to(known.dtype)

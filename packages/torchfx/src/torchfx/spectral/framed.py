@@ -216,9 +216,12 @@ class Windowed(Framed):
 
     def refusal(self) -> str:
         """Return the reason why the processor cannot run in a stream, or ""."""
-        if self.pad or (self.center and self.pad_mode not in {"reflect", "constant"}):
-            return "needs the whole signal where pad > 0 or pad_mode is neither reflect nor constant"
-        return ""
+        return "needs the whole signal where pad > 0 or pad_mode is neither reflect nor constant" if self._pads else ""
+
+    @property
+    def _pads(self) -> bool:
+        """Whether a signal is padded as a whole, and not by its frames."""
+        return self.pad > 0 or (self.center and self.pad_mode not in {"reflect", "constant"})
 
     def framing(self, rate: float | None) -> Framing:
         """Return the positions of the frames; a window shorter than n_fft is centred in n_fft samples."""
@@ -235,7 +238,7 @@ class Windowed(Framed):
             raise ArgumentError(
                 f"x must have at least n_fft = {self.n_fft} samples with its padding, got {x.shape[-1]} samples"
             )
-        if not self.refusal():
+        if not self._pads:
             return super().features(x, rate)
         x = padded(x, (self.pad, self.pad))
         least = {"reflect": side + 1, "circular": side}.get(self.pad_mode, 1)

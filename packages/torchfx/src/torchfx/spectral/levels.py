@@ -11,7 +11,7 @@ from torch import Tensor
 from torchfx.core.feature import Feature
 from torchfx.parameters import choice, number
 
-__all__ = ["AMIN", "AmplitudeToDB", "limited"]
+__all__ = ["AMIN", "AmplitudeToDB", "limited", "raised"]
 
 AMIN = 1e-10
 """The power or magnitude that smaller ones are taken for, as in torchaudio and librosa."""
@@ -51,8 +51,13 @@ class AmplitudeToDB(Feature):
 
 
 def limited(levels: Tensor, top_db: float | None) -> Tensor:
-    """Return levels (..., channels, bins, frames) in dB, limited relative to the maximum of each example."""
+    """Return levels (..., channels, bins, frames) in dB, `raised` to a distance below the maximum of each example."""
     if top_db is None:
         return levels
     dims = (-3, -2, -1) if levels.dim() > 2 else (-2, -1)
-    return torch.maximum(levels, levels.amax(dims, keepdim=True) - top_db)
+    return raised(levels, levels.amax(dims, keepdim=True) - top_db)
+
+
+def raised(levels: Tensor, least: Tensor) -> Tensor:
+    """Return the larger ones of levels and `least`; in the memory of the levels if no gradient is recorded."""
+    return torch.maximum(levels, least) if levels.requires_grad else levels.clamp_(min=least)

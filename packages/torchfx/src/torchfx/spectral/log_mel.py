@@ -15,7 +15,7 @@ from torchfx.errors import ArgumentError, SampleRateError
 from torchfx.parameters import choice, count, flag, sample_rate
 from torchfx.spectral.filters import mel_bands
 from torchfx.spectral.framed import Framed, Framing, mel_frames, window_taps
-from torchfx.spectral.levels import limited
+from torchfx.spectral.levels import limited, raised
 
 __all__ = ["PRESETS", "LogMel", "Preset"]
 
@@ -159,8 +159,6 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
         """Return the reason why the processor cannot run in a stream, or ""."""
         if PRESETS[self.preset].needs_whole and self.normalize:
             return "needs the whole signal for its last step, which normalize=False leaves out"
-        if PRESETS[self.preset].whole_preemphasis:
-            return "needs the whole signal"
         return ""
 
     def framing(self, rate: Any) -> Framing:
@@ -177,9 +175,6 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the features of all frames."""
-        preset = PRESETS[self.preset]
-        if preset.whole_preemphasis:
-            x = torch.cat([x[..., :1], x[..., 1:] - preset.whole_preemphasis * x[..., :-1]], dim=-1)
         found = super().features(x, rate)
         if self.normalize and self.preset == "librosa":
             found = limited(found, 80.0)
@@ -188,11 +183,14 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
                 raise ArgumentError("x must have at least two frames, whose deviation is normalised, got 1")
             found = (found - found.mean(-1, keepdim=True)) / (found.std(-1, keepdim=True) + 1e-5)
         elif self.normalize and self.preset == "whisper":
-            found = torch.maximum(found, found.amax((-2, -1), keepdim=True) - 2.0)
+            found = raised(found, found.amax((-2, -1), keepdim=True) - 2.0)
         return found
 
-    def settings(self, x: Tensor, rate: Any) -> Settings:
-        """Return the arguments of `_ops.mel_forward`."""
+    def settings(self, x: Tensor, rate: Any) -> Settings | None:
+        """Return the arguments of `_ops.mel_forward`; None where samples are filtered before."""
+        return None if PRESETS[self.preset].whole_preemphasis else self._arguments(x, rate)
+
+    def _arguments(self, x: Tensor, rate: Any) -> Settings:
         preset = PRESETS[self.preset]
         length, hop, n_fft = preset.samples(rate)
         bands = self.n_mels or preset.n_mels
@@ -205,4 +203,7 @@ first, wave | torchfx.filter.Resample(16000) | LogMel(...)
 
     def of_frames(self, x: Tensor, rate: Any, origin: int, count: int) -> Tensor:
         """Return the logarithms of some frames."""
-        return mel_frames(x, self.settings(x, rate), origin, count)
+        coefficient = PRESETS[self.preset].whole_preemphasis
+        if coefficient:  # in a stream x may begin inside the signal: no frame reaches back to its first sample
+            x = torch.cat([x[..., :1], x[..., 1:] - coefficient * x[..., :-1]], dim=-1)
+        return mel_frames(x, self._arguments(x, rate), origin, count)

@@ -12,6 +12,8 @@ from torchfx.parameters import count, flag, number
 
 __all__ = ["FrequencyMasking", "SpecAugment", "TimeMasking"]
 
+DRAWN_OVER_ALL = "needs the whole signal, since masks are drawn for all of its frames"
+
 
 def masked(x: Tensor, longest: int, dim: int, apart: bool, value: Tensor | float) -> Tensor:
     """Return features with a random range of a dimension replaced.
@@ -60,6 +62,10 @@ class TimeMasking(Feature):
         """Return the shape unchanged."""
         return shape
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return DRAWN_OVER_ALL
+
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the masked features."""
         longest = min(self.time_mask_param, int(x.shape[-1] * self.p))
@@ -84,6 +90,10 @@ class FrequencyMasking(Feature):
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape unchanged."""
         return shape
+
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return DRAWN_OVER_ALL
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the masked features."""
@@ -114,6 +124,10 @@ class SpecAugment(Feature):
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape unchanged."""
         return shape
+
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream."""
+        return DRAWN_OVER_ALL
 
     def features(self, x: Tensor, rate: Any) -> Tensor:
         """Return the masked features."""

@@ -17,10 +17,15 @@ Examples:
 from typing import Any
 
 from torchfx.compat.torchaudio import compliance, functional, transforms
-from torchfx.compat.torchaudio.elsewhere import PACKAGE, refused
+from torchfx.compat.torchaudio.elsewhere import PACKAGE, refuse_imports, refused
 from torchfx.compat.torchaudio.files import AudioMetaData, info, load, save
 
 __all__ = ["AudioMetaData", "compliance", "functional", "info", "load", "save", "transforms"]
+
+__version__ = "2.11.0"
+"""The torchaudio that has this interface."""
+
+refuse_imports()
 
 
 def __getattr__(name: str) -> Any:
