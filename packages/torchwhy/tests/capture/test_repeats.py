@@ -217,8 +217,19 @@ def test_a_result_of_this_step_is_named_with_the_line_that_made_it():
 
 def test_batches_that_come_back_are_not_called_constant():
     batches = torch.arange(8.0).reshape(2, 4)
-    (site,) = watched(lambda step: batches[step % 2].exp(), steps=8).sites
+    (site,) = watched(lambda step: batches[step % 2].exp(), steps=8).sites  # each comes back in the second step
     assert (site.again, site.in_a_row, site.values) == (6, 0, 2)
+
+
+def test_layers_that_are_called_in_turn_do_not_make_constant_inputs_come_back():
+    x = torch.ones(4)
+
+    def run(step):
+        for scale in (2.0, 3.0):
+            torch.mul(x, scale)
+
+    (site,) = watched(run).sites
+    assert (site.again, site.in_a_row, site.values) == (8, 8, 2)
 
 
 def test_backward_passes_and_optimizers_are_counted_and_not_judged():

@@ -77,7 +77,7 @@ class Site:
         again: those that had the inputs of an earlier call, and the same sample of its result.
         time_us: how long these took.
         values: how many different inputs they had.
-        in_a_row: how many of them had the inputs of the site's call before.
+        in_a_row: how many of them had inputs that a call in the same step or the step before had, too.
         earlier: the stack of the first call with these inputs, where that is another one in the same step, in most
             cases; else -1.
         shapes: of each list of the inputs' shapes the text, the calls, and those that were repetitions.
@@ -151,7 +151,6 @@ class _Seen:
     suspected: bool = False
     values: set[Any] = field(default_factory=set)
     in_a_row: int = 0
-    last: Any = None
     earlier: Counter[int] = field(default_factory=Counter)
     shapes: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
 
@@ -188,7 +187,8 @@ class RepeatWatch(WatchingMode):
         self._sites: dict[tuple[Any, int], _Seen] = {}
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
         self._sampled: dict[Any, tuple[_Seen, bool]] = {}  # and whether the last such inputs were hashed whole
-        self._computed: dict[Any, tuple[_Seen, int, Any]] = {}
+        self._computed: dict[Any, tuple[_Seen, int, Any]] = {}  # the first call, its step and results
+        self._last: dict[Any, int] = {}  # step with these inputs
         self._deadline = 0  # of `time.perf_counter_ns`
 
     def begin(self) -> None:
@@ -216,6 +216,7 @@ class RepeatWatch(WatchingMode):
             self._entered = False
             self._sampled.clear()
             self._computed.clear()
+            self._last.clear()
         return not self._entered
 
     def result(self) -> Repeats:
@@ -304,9 +305,9 @@ class RepeatWatch(WatchingMode):
                 site.again += 1
                 site.again_ns += took_ns
                 site.values.add(call.key)
-                site.in_a_row += site.last == call.key
+                site.in_a_row += self._step - self._last[call.key] <= 1
                 counts[1] += 1
-        site.last = call.key
+            self._last[call.key] = self._step
         site.judged += again or not call.unknown
 
     def _stack(self) -> int:

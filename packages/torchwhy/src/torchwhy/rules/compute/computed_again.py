@@ -55,7 +55,7 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
             for operator, part in one.parts.items():
                 parts[operator] = min(parts.get(operator, 0.0) + part, 1.0)
         rows, when, repeated_us = _recorded(trace, parts)
-        part = repeated_us * 1000 / (window.end - window.start)
+        part = repeated_us * 1000 / max(window.end - window.start, 1)
         if part < share:
             continue
         cause, fix = _advice(lines[0])
@@ -76,7 +76,6 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
             ),
             cause=f"{cause} It is in {lines[0].stack[0]}{also}.",
             fix=fix,
-            linked=True,
         )  # fmt: skip
 
 

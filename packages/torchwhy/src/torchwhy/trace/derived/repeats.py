@@ -75,7 +75,7 @@ class _Site(msgspec.Struct):
 
     @property
     def is_repeated(self) -> bool:
-        return self.again >= LEAST and self.again >= MOSTLY * self.judged
+        return LEAST <= self.again <= self.judged and self.again >= MOSTLY * self.judged
 
 
 class _Noted(msgspec.Struct):
@@ -117,7 +117,7 @@ def repetitions(trace: Trace) -> tuple[Repetition, ...]:
     calls: dict[Operator, int] = defaultdict(int)
     for site in noted.sites:
         for shapes, count, _ in site.shapes:
-            calls[site.operator, stripped(shapes)] += count
+            calls[site.operator, stripped(shapes)] += max(count, 0)
     lines: dict[tuple[str, ...], list[tuple[_Site, str, str, bool]]] = defaultdict(list)
     for site, stack, first, depth in _whole(named, earlier):
         own = own_place(stack[depth:])
@@ -129,7 +129,8 @@ def repetitions(trace: Trace) -> tuple[Repetition, ...]:
     mixed = {without_numbers(frame) for site, stack in named if site.judged and not site.is_repeated for frame in stack}
     found = []
     for stack, sites in lines.items():
-        function = "" if without_numbers(stack[0]) in mixed else stack[0].rpartition(": ")[2]
+        name = stack[0].rpartition(": ")[2]
+        function = name if name.isidentifier() and without_numbers(stack[0]) not in mixed else ""
         found.append(_repetition(stack, function, sites, source.get(stack[0], ""), calls))
     return tuple(sorted(found, key=lambda one: -one.time_us))
 
@@ -163,7 +164,7 @@ def _repetition(
     for site, _, _, _ in sites:
         for shapes, count, _ in site.shapes:
             operator = site.operator, stripped(shapes)
-            parts[operator] += site.again / site.judged * count / calls[operator]
+            parts[operator] += site.again / site.judged * max(count, 0) / max(calls[operator], 1)
     return Repetition(
         stack,
         function,
