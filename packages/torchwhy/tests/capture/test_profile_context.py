@@ -13,9 +13,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from torchwhy import profile
+from torchwhy import load, profile
 from torchwhy.capture import ProfileWarning, session
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TorchWhyError
+from torchwhy.trace.derived.processor_time import collecting_us
+from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION
 
 
 def loop(p, steps, work=lambda: torch.ones(8).cos()):
@@ -332,6 +334,11 @@ def test_garbage_collections_are_recorded(tmp_path):
     with profile(tmp_path / "run", wait=1, warmup=1, active=2) as p:
         loop(p, 5, gc.collect)
     assert calls(p.result, "Python GC") == 2
+    trace = load(p.result.folder / "trace.json.gz")
+    rows = trace.events.of(GARBAGE_COLLECTION)
+    noted = trace.derived(collecting_us)
+    assert noted is not None
+    assert 0 < noted <= trace.events.dur[rows].sum() / 1000 + 1000
     assert not [callback for callback in gc.callbacks if "torchwhy" in str(callback)]
 
 

@@ -89,6 +89,16 @@ def the_weight_is_divided_by_its_norm():
     return adapter(8, between="aten::linalg_vector_norm")
 
 
+@silent("low-rank-weight")
+def activations_of_a_perceptron_have_the_shape_of_a_weight():
+    return layers(
+        ("aten::linear", 300, [[512, 8], [512, 8], [512]]),
+        ("aten::tanh", 200, [[512, 512]]),
+        ("aten::linear", 300, [[512, 512], [512, 512], [512]]),
+        backward=((0, 300), (1, 100), (2, 300)),
+    )
+
+
 def squares(dims, reduce="aten::sum", backward=((1, 200), (2, 50), (3, 200), (4, 50)), exponent="2"):
     given = {"Concrete Inputs": ["", exponent]}
     return layers(

@@ -126,6 +126,45 @@ def test_slow_steps_of_a_busy_machine_are_not_the_programs(waited_us, severity):
     assert (finding.fix == "Record again on an idle machine.") == (severity == "info")
 
 
+@pytest.mark.parametrize(("each_us", "severity"), [(175, "info"), (20, "high")])
+def test_a_step_that_is_longer_by_additional_operators_may_be_meant(each_us, severity):
+    """Two steps call 50 operators and not 10; these fill the steps, or most of the time lies outside of them."""
+    story, at = Story(gpu=None), 0
+    for i in range(26):
+        step_us, count, own_us = (9000, 50, each_us) if i in {12, 25} else (1000, 10, 98)
+        story.step(i, at, step_us)
+        for k in range(count):
+            story.op("aten::mm", at + step_us * k / count, own_us)
+        at += step_us
+    assert one(story, "step-tail").severity == severity
+
+
+@pytest.mark.parametrize(
+    ("collecting_us", "waited_us", "found"),
+    [
+        (None, 0.0, True),
+        (1500.0, 0.0, True),
+        (900.0, 0.0, False),  # most of its time the thread did not run
+        (900.0, 50_000.0, True),  # nor did it in the rest of the recording
+    ],
+)
+def test_a_collection_counts_with_its_processor_time(collecting_us, waited_us, found):
+    """One of 3 ms in 100 ms, of which 1% is needed."""
+    story = case_steps.steps([4000] * 25)
+    story.note("Python GC", 50_000, 3000)
+    noted = {"wall_us": 100_000.0, "waited_us": waited_us, "cores": 2, "collecting_us": collecting_us}
+    story.top["torchwhy_processor_time"] = noted
+    findings = [finding for finding in diagnose(story.trace()).findings if finding.slug == "gc-pause"]
+    assert [finding.severity for finding in findings] == ["info"] * found
+
+
+def test_collections_that_take_a_twentieth_ask_for_a_change():
+    story = case_steps.steps([4000] * 25)
+    for at in range(0, 100_000, 20_000):
+        story.note("Python GC", at, 1100)
+    assert one(story, "gc-pause").severity == "medium"
+
+
 def test_advice_without_a_data_loader_speaks_of_none():
     assert "DataLoader" not in one(case_steps.every_step_stops(), "between-steps-gap").fix
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.traces import Story
+from tests.traces import THREAD, Story
 from torchwhy.rules.evidence import evidence
-from torchwhy.trace.derived.stack_samples import sampled_line, stack_samples
+from torchwhy.trace.derived.stack_samples import recorded_samples, sampled_line, stack_samples
 from torchwhy.trace.model.intervals import Intervals
 
 FRAMES = ["train.py(9): step", "torch/nn/modules/linear.py(134): forward", "train.py(20): loop"]
@@ -34,6 +34,13 @@ def test_an_operators_line_is_that_of_the_samples_taken_in_it():
     trace = traced(told())
     (found,) = evidence(trace, [int(np.flatnonzero(trace.events.ts == 10_000)[0])])
     assert found.stack == ("train.py(9): step", "train.py(20): loop")
+
+
+@pytest.mark.parametrize(("thread", "count"), [(THREAD, 4), (THREAD + 1, 0), (None, 4)])
+def test_samples_of_another_thread_than_the_one_that_works_name_no_line(thread, count):
+    trace = traced(told(thread=thread))
+    assert len(stack_samples(trace).times) == count
+    assert len(recorded_samples(trace).times) == 4
 
 
 def test_a_line_has_its_source():

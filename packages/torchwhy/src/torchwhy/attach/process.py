@@ -66,7 +66,7 @@ import shutil
 shutil.rmtree(@FOLDER@, ignore_errors=True)
 del shutil
 """
-"""What the process runs instead if it had not run that script when this process gave up: it removes the folder."""
+"""The script of a process that has not run the other one when this process gives up: it removes the folder."""
 
 
 def record_process(pid: int, request: Request, say: Callable[[str], None] = lambda _: None) -> Progress:

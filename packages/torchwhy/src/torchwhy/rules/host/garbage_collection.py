@@ -30,9 +30,9 @@ def gc_pause(
 
     Sees: events named `Python GC` (recorded on request) or frames of `gc.collect`, together 1
     ms or more and 1% of the window. Those of the compiler are left out; without steps also those that no operator
-    stands between, since they may belong to the set-up. `torchwhy profile` notes the processor time of collections; then
-    a collection counts for no more than that, so that one during which another program ran is no longer than others.
-    Collections that Python makes by itself are only good to know below 5%.
+    stands between, since they may belong to the set-up. Where `torchwhy profile` notes the processor time of
+    collections, they count for no more than that: other programs may run meanwhile. Collections that Python makes by
+    itself are only good to know below 5%.
 
     Costs: the loop stands still meanwhile; a full collection walks every object of the process.
 
