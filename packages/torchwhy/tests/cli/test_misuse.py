@@ -1,3 +1,4 @@
+import inspect
 import re
 
 import pytest
@@ -93,3 +94,9 @@ def test_times_and_percentages_may_carry_their_units(tmp_path):
         assert "cannot run missing.py" in found.stderr
     assert "does not exist" in run_here("diff", "--fail-on-slower", "3%", "a", "b", folder=tmp_path).stderr
     assert "such as 5 or 5%" in hint("diff", "--fail-on-slower", "slow", "a", "b")
+
+
+def test_help_has_no_words_in_brackets():
+    """They would be taken for markup and left out, as in "pip install torchwhy[mcp]"."""
+    texts = {command.callback.__name__: inspect.getdoc(command.callback) or "" for command in app.registered_commands}
+    assert not {name: found for name, text in texts.items() if (found := re.findall(r"\[[a-z][^\]]*\]", text))}

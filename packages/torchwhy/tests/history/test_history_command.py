@@ -147,9 +147,10 @@ def test_the_page_shows_each_series_and_fetches_nothing(runs):
     ("words", "status", "said"),
     [
         (("prune",), 2, "ACTION must be one of add, check, page, got 'prune'"),
-        (("add",), 2, "torchwhy history add names the runs to add"),
+        (("add",), 2, "torchwhy history add needs the runs to add"),
         (("check", "a.json"), 2, "torchwhy history check takes no RUN, got a.json"),
         (("check", "--fail-on-slower", "-1"), 2, "--fail-on-slower must be a percentage from 0 on, got -1.0"),
+        (("add", "m.json", "--name", ""), 2, "--name must not be empty"),
         (("check", "--format", "xml"), 2, "--format must be one of"),
         (("check",), 3, "torchwhy-history.sqlite does not exist; `torchwhy history add RUN` makes it"),
         (("check", "--store", "m.json"), 3, "file is not a database"),
@@ -163,6 +164,12 @@ def test_misuse_is_said_in_a_line(runs, words, status, said):
     assert (ran.returncode, ran.stdout) == (status, "")
     assert said in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+def test_a_page_that_cannot_be_written_is_named(runs):
+    filled(runs, steady=1.0)
+    ran = run_here("history", "page", "-o", "no/page.html", folder=runs)
+    assert (ran.returncode, ran.stderr) == (3, "error: cannot read or write no/page.html: No such file or directory\n")
 
 
 def test_a_series_that_is_not_there_is_said(runs):

@@ -74,7 +74,7 @@ def unpickled(data: bytes) -> Any:
     if _is_plain(data):
         try:
             # Of a file without `peek`, the reader would ask for every instruction alone.
-            return _Plain(io.BufferedReader(io.BytesIO(data), _AHEAD)).load()  # type: ignore[arg-type]
+            return _Plain(io.BufferedReader(io.BytesIO(data), _AHEAD)).load()
         except Exception:  # noqa: BLE001 -- below, the same file gets the error that says where it is wrong
             pass
     return read_here(data)

@@ -54,7 +54,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class _Until(io.RawIOBase):
-    """What a socket receives before its timeout is over: the timeout limits all of it together, and not each piece."""
+    """The bytes that a socket receives until its timeout is over, which limits all of them together."""
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__()

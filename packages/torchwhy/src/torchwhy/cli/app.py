@@ -609,9 +609,8 @@ def mcp(
 ) -> None:
     """Serve the questions as tools of the Model Context Protocol, over stdin and stdout.
 
-    The server reads only recordings below FOLDER and writes nothing. It needs pip
-    install torchwhy[mcp]. Exit status 2: FOLDER is not a folder; 3: the package
-    is missing.
+    The server reads only recordings below FOLDER and writes nothing. It needs the
+    extra mcp. Exit status 2: FOLDER is not a folder; 3: the package mcp is missing.
     """
     _start_at_once()
     from torchwhy.cli import mcp as command

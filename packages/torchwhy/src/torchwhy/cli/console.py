@@ -164,7 +164,11 @@ def write_file(path: Path, content: str | bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        error.filename = str(path)  # and not the temporary name
+        raise
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

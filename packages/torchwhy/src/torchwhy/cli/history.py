@@ -57,8 +57,10 @@ def run(action: str, runs: Sequence[str], request: Request) -> int:
         if action not in ACTIONS:
             raise ArgumentError(f"ACTION must be one of {', '.join(ACTIONS)}, got {action!r}")  # noqa: TRY301
         if (action == "add") != bool(runs):
-            wanted = "names the runs to add" if action == "add" else f"takes no RUN, got {' '.join(runs)}"
+            wanted = "needs the runs to add" if action == "add" else f"takes no RUN, got {' '.join(runs)}"
             raise ArgumentError(f"torchwhy history {action} {wanted}")  # noqa: TRY301
+        if request.name == "":
+            raise ArgumentError("--name must not be empty")  # noqa: TRY301
         if not (math.isfinite(request.slower) and request.slower >= 0):
             raise ArgumentError(f"--fail-on-slower must be a percentage from 0 on, got {request.slower}")  # noqa: TRY301
         return _add(runs, request) if action == "add" else _check(request) if action == "check" else _page(request)

@@ -193,9 +193,9 @@ class _Search:
         return max(fit, 1)
 
     def _plan(self, walls_s: Sequence[float]) -> tuple[int, int]:
-        """How many of the changes that look faster go on, and to how many rounds: as many as can be decided in time.
+        """How many of the changes that look faster continue, and to how many rounds: as many as can be decided in time.
 
-        The first goes on in any case. Where several do, time is kept to measure them together.
+        The first continues in any case. Where several do, time is kept to measure them together.
         """
         left_s, round_s = self._left_s(), self._wall_s
         go_on, rounds = 0, FEWEST_ROUNDS

@@ -131,7 +131,7 @@ def lost_launches(trace: Trace) -> Int32:
 
 
 def lost_copies(trace: Trace) -> str:
-    """What shows that copies, of which there are none in a trace with other work of a device, were not recorded."""
+    """The sign that copies were not recorded, though other work of a device was; "" where nothing shows it."""
     events = trace.events
     calls = events.of(COPY_CALL)
     if not trace.has_gpu or not len(calls) or len(events.rows(Kind.MEMCPY)):

@@ -91,7 +91,7 @@ def recorded(trace: Trace) -> Recorded:
         missing |= dict.fromkeys(("gpu", "idle", "order"), reason)
     launched = bool(np.any(trace.links.launch >= 0))
     if trace.has_gpu and not launched:
-        missing["order"] = "the calls that launched the device's work were not recorded"
+        missing["order"] = "the calls that launched the device's work were not recorded, or carry no ids"
     copies = lost_copies(trace)
     if copies:
         missing["idle"] = copies
