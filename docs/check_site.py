@@ -30,7 +30,9 @@ FOUND = {
         "16 kHz mono": "how-to", "headroom": "glossary",
         "augmentation": "augmentation", "torchaudio.load": "from-torchaudio", "equalizer": "learn-an-eq",
     },
-    "torchwhy": {"dataloader": "dataloader", "graph break": "graph-breaks", "C5": "transfer-share", "gpu idle": "tasks"},
+    "torchwhy": {
+        "dataloader": "dataloader", "graph break": "graph-breaks", "C5": "transfer-share", "gpu idle": "tasks",
+    },
 }  # fmt: skip
 """For words that people look for, a page that the site's search must find: a part of its address."""
 
