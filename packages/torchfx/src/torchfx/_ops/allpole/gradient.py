@@ -54,7 +54,7 @@ def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | No
 
 
 def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
-    """Return the tangents of output and past outputs after; with the arguments of `backward`."""
+    """Return the tangents of output and past outputs after; it takes the arguments of `backward`."""
     x, a, _ = arguments
     by_x, by_a, by_past = tangents
     dx = torch.zeros_like(x, dtype=torch.float64) if by_x is None else by_x.double()

@@ -67,7 +67,7 @@ def _by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
 
 
 def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
-    """Return the tangents of output and state after; with the arguments of `backward`."""
+    """Return the tangents of output and state after; it takes the arguments of `backward`."""
     x, taps, _ = arguments
     by_x, by_taps, by_state = tangents
     dy, after = forward(torch.zeros_like(x) if by_x is None else by_x, taps, by_state)

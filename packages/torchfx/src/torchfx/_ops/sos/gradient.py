@@ -64,7 +64,7 @@ def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | No
 
 
 def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
-    """Return the tangents of output and state after; with the arguments of `backward`."""
+    """Return the tangents of output and state after; it takes the arguments of `backward`."""
     x, sos, state, threshold = arguments
     by_x, by_sos, by_state = tangents
     rows = _normalised(sos)

@@ -49,7 +49,7 @@ def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | No
 
 
 def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
-    """Return the tangents of output and state after; with the arguments of `backward`."""
+    """Return the tangents of output and state after; it takes the arguments of `backward`."""
     x, system, state = arguments
     by_x, by_system, by_state = tangents
     signal = _wide(x, system)
