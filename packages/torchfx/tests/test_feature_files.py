@@ -142,6 +142,17 @@ def test_two_files_that_would_write_one_are_refused_and_the_others_done(tmp_path
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.npy"]
 
 
+def test_a_failure_names_its_file(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name, time in (("short", 100), ("long", 4000)):
+        fx.Wave(torch.zeros(1, time), 16_000).save(tmp_path / "in" / f"{name}.wav")
+    ran = run_here("features", "in", "out", "--preset", "whisper", folder=tmp_path)
+    assert ran.returncode == 1
+    [said] = [line for line in ran.stderr.splitlines() if line.startswith("error")]
+    assert said.startswith("error: in/short.wav: LogMel ")
+    assert "at least 201 samples" in said
+
+
 def test_files_too_long_for_memory_go_block_by_block(tmp_path, archive, monkeypatch):
     source = archive / "0" / "0.wav"
     monkeypatch.setattr(distributed.files, "BLOCK", 1000)
