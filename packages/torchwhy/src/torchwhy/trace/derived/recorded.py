@@ -70,7 +70,7 @@ class Recorded:
 
     @property
     def on_processor(self) -> bool:
-        """Whether nothing shows that a device worked: the time is then that of the processor's work."""
+        """Whether nothing shows that a device worked, so that all time is the processor's."""
         return not (self.device or self.worked)
 
     @property
