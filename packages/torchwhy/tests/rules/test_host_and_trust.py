@@ -557,6 +557,8 @@ INDEX = ("pandas/core/indexing.py(1170): __getitem__ |return self._getitem_axis(
     ("line", "below", "advice"),
     [
         ("ids = [self.words.index(word) for word in words]", (), "make a dict"),
+        ("x = rows[i] if done else torch.tensor(rows[i : i + 50])", (), "torch.tensor reads lists number by number"),
+        ("x = mytorch.tensor(rows)", (), ""),
         ("ids = [self.words.index(word) for word in words]", ("numpy/strings.py(4): index |return _index(a)",), ""),
         ("ids = [self.place_of_index(word) for word in words]", (), ""),
         ("self.states = np.concatenate([self.states, state[None]])", (), "copies all that was joined so far"),
@@ -572,7 +574,12 @@ INDEX = ("pandas/core/indexing.py(1170): __getitem__ |return self._getitem_axis(
 )
 def test_a_line_that_makes_a_known_slow_call_has_its_own_advice(line, below, advice):
     own = f"train.py(30): step |{line}"
-    known = ("make a dict", "copies all that was joined so far", "frame.to_numpy()")
+    known = (
+        "make a dict",
+        "torch.tensor reads lists number by number",
+        "copies all that was joined so far",
+        "frame.to_numpy()",
+    )
     loading = one(case_batches.in_own_process(us=600, frame=own, below=below), "dataloader-wait")
     for finding in (one(pausing(*below, own), "between-steps-gap"), loading):
         assert [one for one in known if one in finding.fix] == [advice][: bool(advice)]

@@ -53,12 +53,13 @@ __all__ = [
 LONG_NAME: Final = 40
 """Of a longer name of a function only the module and the function are shown."""
 
+_FROM_LISTS: Final = (
+    "torch.tensor reads lists number by number: keep the data in NumPy arrays or tensors (torch.from_numpy, np.stack, "
+    "torch.stack), converted once before the loop or in a DataLoader's workers."
+)
+
 _ADVICE: Final = (
-    (
-        MAKING_TENSORS,
-        "torch.tensor reads lists number by number: keep the data in NumPy arrays or tensors (torch.from_numpy, "
-        "np.stack, torch.stack), converted once before the loop or in a DataLoader's workers.",
-    ),
+    (MAKING_TENSORS, _FROM_LISTS),
     (SAVING, "Save every N steps, or in another thread or process."),
     (READING, "Read and decode once before the loop, or in a Dataset with DataLoader(num_workers=4)."),
     (
@@ -245,7 +246,10 @@ def advice_on_calls(trace: Trace, when: Intervals) -> str:
             "pandas looks up rows or numbers there: turn the columns into arrays or tensors once, before the loop "
             "(frame.to_numpy(), torch.from_numpy), and index these."
         )
-    if SEARCHES.names(source) and 2 * sum(not stack for stack in below) > len(below):
+    itself = 2 * sum(not stack for stack in below) > len(below)
+    if MAKING_TENSORS.names(source) and itself:
+        return _FROM_LISTS
+    if SEARCHES.names(source) and itself:
         return (
             "index() searches from the beginning in each call: make a dict of all items and their places once, before "
             "the loop, and look them up in it."

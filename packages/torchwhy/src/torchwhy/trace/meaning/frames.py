@@ -162,8 +162,8 @@ COLLATE_CALL: Final = Meaning(
 )
 """A DataLoader joins samples to a batch; a frame with its source."""
 
-MAKING_TENSORS: Final = Meaning(r"<built-in method (as_)?tensor of type ", Kind.PYTHON)
-"""torch.tensor and torch.as_tensor: lists are read number by number."""
+MAKING_TENSORS: Final = Meaning(r"<built-in method (as_)?tensor of type |(.*\W)?torch\.(as_)?tensor\(", Kind.PYTHON)
+"""torch.tensor and torch.as_tensor, as frames or in a line of source: lists are read number by number."""
 
 SAVING: Final = Meaning(
     r"(.*[/\\])?(torch[/\\]serialization\.py.*: save|safetensors[/\\].*: save|numpy[/\\].*: save)"
