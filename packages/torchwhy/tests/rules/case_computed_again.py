@@ -82,3 +82,9 @@ def what_is_repeated_is_cheap():
 @silent("computed-again")
 def a_backward_pass_computes_again():
     return watched(("aten::mm", PRODUCT, [], 0, 0, 0), CHANGES)
+
+
+@fires("computed-again")
+def a_script_without_functions_runs_a_frozen_module():
+    layer = ["torch/nn/modules/linear.py(134): forward", MODULE, "train.py(20): <module>"]
+    return watched(("aten::addmm", PRODUCT, layer, 10, 10, 0), ("aten::sum", SUM, [LOOP], 12, 0, 0))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.rules import (
     case_batches,
+    case_computed_again,
     case_host_bound,
     case_optimizer,
     case_ordinary,
@@ -645,3 +646,8 @@ def test_a_loop_over_recurrent_cells_becomes_one_call_at_the_line_that_calls_the
 def test_a_loop_that_does_more_than_recurrent_cells_gets_the_general_advice():
     story = case_tensor_loops.over_rows(256, per_round=("aten::gru_cell", "aten::mul", "aten::mean"))
     assert "Compute on the whole tensor" in one(story, "tensor-for-loop").fix
+
+
+def test_a_line_of_a_script_is_in_the_fix():
+    finding = one(case_computed_again.a_script_without_functions_runs_a_frozen_module(), "computed-again")
+    assert finding.fix.endswith("its features. It is line 20 of train.py.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -75,8 +76,14 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
                 *evidence(trace, rows),
             ),
             cause=f"{cause} It is in {lines[0].stack[0]}{also}.",
-            fix=fix,
+            fix=fix + _place_in_script(lines[0].stack[0]),
         )  # fmt: skip
+
+
+def _place_in_script(frame: str) -> str:
+    """A sentence on a line outside of functions, which evidence shows without its number."""
+    found = re.fullmatch(r"(?P<file>.*)\((?P<line>\d+)\): <module>", frame)
+    return f" It is line {found['line']} of {found['file']}." if found else ""
 
 
 def _named(one: Repetition) -> str:
