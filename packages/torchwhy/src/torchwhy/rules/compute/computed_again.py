@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -14,7 +13,7 @@ from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.repeats import Operator, Repetition, repetitions, stripped
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.frames import called_name, line_of, without_numbers
+from torchwhy.trace.meaning.frames import called_name, line_of, place_in_script, without_numbers
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import short_operator
 from torchwhy.trace.model.intervals import Intervals
@@ -62,6 +61,7 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
         cause, fix = _advice(lines[0])
         others = [one.stack[0] for one in lines[1:] if one.time_us >= ALSO * lines[0].time_us]
         also = f" and in {others[0]}" if others else ""
+        place = place_in_script(lines[0].stack[0])
         yield Finding(
             title=f"{_named(lines[0])} is computed again from the same inputs: {percent(part)} of the time",
             confidence="high",
@@ -76,14 +76,8 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
                 *evidence(trace, rows),
             ),
             cause=f"{cause} It is in {lines[0].stack[0]}{also}.",
-            fix=fix + _place_in_script(lines[0].stack[0]),
+            fix=fix + (f" It is {place}." if place else ""),
         )  # fmt: skip
-
-
-def _place_in_script(frame: str) -> str:
-    """A sentence on a line outside of functions, which evidence shows without its number."""
-    found = re.fullmatch(r"(?P<file>.*)\((?P<line>\d+)\): <module>", frame)
-    return f" It is line {found['line']} of {found['file']}." if found else ""
 
 
 def _named(one: Repetition) -> str:

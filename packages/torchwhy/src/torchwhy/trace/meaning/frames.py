@@ -54,6 +54,7 @@ __all__ = [
     "module_path",
     "own_frame",
     "own_place",
+    "place_in_script",
     "program_path",
     "recorder_runs",
     "short_frame",
@@ -320,6 +321,16 @@ def line_of(frame: str) -> str:
     ('train.py(34): step', 'train.py: <module>')
     """
     return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)|(?<=\.py)\(\?\)", "", frame)
+
+
+def place_in_script(frame: str) -> str:
+    """Return the line of a sampled frame outside of functions, whose number `line_of` leaves out; "" for others.
+
+    >>> place_in_script("train.py(57): <module>"), place_in_script("train.py(34): step")
+    ('line 57 of train.py', '')
+    """
+    found = re.fullmatch(r"(?P<file>.*)\((?P<line>\d+)\): <module>", frame)
+    return f"line {found['line']} of {found['file']}" if found else ""
 
 
 def without_line(frame: str) -> str:
