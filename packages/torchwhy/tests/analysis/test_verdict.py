@@ -140,7 +140,7 @@ def test_a_device_that_is_late_to_begin_is_not_the_limit():
     story.call("cudaDeviceSynchronize", 320, 2300)
     found = verdict(story)
     assert found.kind == "unknown"
-    assert "for the first 99% of the window what the GPU did was not recorded" in found.sentence
+    assert "the GPU's work in the first 99% of the window was not recorded" in found.sentence
 
 
 @pytest.mark.parametrize(("every", "kind"), [(33, "unknown"), (60, "overhead-bound")])

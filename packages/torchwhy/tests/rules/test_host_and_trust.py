@@ -650,4 +650,4 @@ def test_a_loop_that_does_more_than_recurrent_cells_gets_the_general_advice():
 
 def test_a_line_of_a_script_is_in_the_fix():
     finding = one(case_computed_again.a_script_without_functions_runs_a_frozen_module(), "computed-again")
-    assert finding.fix.endswith("its features. It is line 20 of train.py.")
+    assert finding.fix.endswith("its features. See line 20 of train.py.")

@@ -54,7 +54,7 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
         found.append("One step was recorded: others may differ.")
     if trace.captured is not None:
         found.append(trace.captured.sentence)
-    found += _unshown(trace)
+    found += _other_work(trace)
     found += _compile_log(trace)
     found += long_step(trace)
     found += _busy_machine(trace)
@@ -74,13 +74,13 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
     return tuple(found)
 
 
-def _unshown(trace: Trace) -> list[str]:
-    """What is left out of the shares because the file doesn't show it."""
+def _other_work(trace: Trace) -> list[str]:
+    """Which time the shares leave out because it wasn't recorded, or hold although it belongs to no step."""
     unshown = (trace.derived(shown_from) - trace.window.start) / 1000
     if unshown > 0:
         return [
             f"The first {duration(unshown)} are left out: the GPU's first work here was launched long before it began, "
-            "so what the GPU did until then was not recorded."
+            "so its work until then was not recorded."
         ]
     window = trace.derived(shown_window)
     earlier = trace.derived(earlier_work).clip(window.start, window.end)

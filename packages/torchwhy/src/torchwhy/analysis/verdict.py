@@ -146,7 +146,7 @@ def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -
         return f"{found.without_operators}: what looks idle may be busy"
     hidden = (trace.derived(shown_from) - trace.window.start) / (trace.window.end - trace.window.start)
     if hidden >= _MOSTLY:
-        return f"for the first {percent(hidden)} of the window what the GPU did was not recorded"
+        return f"the GPU's work in the first {percent(hidden)} of the window was not recorded"
     if not trace.has_gpu and trace.info.devices and trace.repairs.ends_early:
         device = trace.info.devices[0].name or "GPU"  # exporters write the host's events first
         return f"the file ends early, and what the {device} did may have been in the part that is lost"

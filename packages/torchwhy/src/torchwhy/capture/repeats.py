@@ -222,7 +222,7 @@ class RepeatWatch(WatchingMode):
     def result(self) -> Repeats:
         """Return what was seen."""
         frames, lines, stacks = name_places(list(self._stacks))
-        sites = [_told(seen) for seen in self._sites.values()]
+        sites = [_site(seen) for seen in self._sites.values()]
         return Repeats(self._step, self._spent / 1e9, (self._began, self._ended), frames, lines, stacks, sites)
 
     def __torch_dispatch__(
@@ -327,7 +327,7 @@ class RepeatWatch(WatchingMode):
         return self._stacks.setdefault(tuple(places), len(self._stacks))
 
 
-def _told(seen: _Seen) -> Site:
+def _site(seen: _Seen) -> Site:
     """A site as it is written."""
     first, times = seen.earlier.most_common(1)[0] if seen.earlier else (-1, 0)
     shapes = [(json.dumps(one), calls, again) for one, (calls, again) in seen.shapes.items()]

@@ -76,7 +76,7 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
                 *evidence(trace, rows),
             ),
             cause=f"{cause} It is in {lines[0].stack[0]}{also}.",
-            fix=fix + (f" It is {place}." if place else ""),
+            fix=fix + (f" See {place}." if place else ""),
         )  # fmt: skip
 
 

@@ -84,7 +84,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05, waiting: float = 0.5) -> 
         )
         fix = overlap_advice(trace, found, times)
     earlier = (trace.gpu.communication - spent).clip(window.start, window.end)
-    without = " (without what was launched before it)" if len(earlier) else ""
+    without = " (earlier launches left out)" if len(earlier) else ""
     yield Finding(
         title=f"For {percent(part)} of the window the device only communicates{without}; "
         f"{percent(1 - alone.total / spent.total)} of this communication is hidden",

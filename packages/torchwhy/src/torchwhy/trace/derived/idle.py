@@ -36,19 +36,18 @@ START_NS: Final = 25_000
 """From a launch's return to its work's start an idle device takes 1 to 5 us, an MI300X up to 20; longer needs a
 reason."""
 
-
 UNSHOWN_NS: Final = 1_000_000
-"""So long after its launch the first work of a stream begins only behind work that is not in the file."""
+"""If the first work of a stream begins so long after its launch, earlier work of the stream is not in the file."""
 
 HARDLY: Final = 0.01
 """A device that worked for less of the window than this had hardly begun."""
 
 
 def shown_from(trace: Trace) -> int:
-    """From when on the file shows what the devices do, nanoseconds: the start of the window, or later.
+    """The moment from which the devices' work was recorded, nanoseconds: the start of the window, or later.
 
     A recording that begins while work is queued, or a file cut out of one, lacks the work that was under way. The first
-    recorded work of a stream then begins long after its launch, and until then nothing shows whether a device was idle.
+    recorded work of a stream then begins long after its launch, and nothing before it shows whether a device was idle.
     """
     window, events, links = trace.window, trace.events, trace.links
     idle = Intervals.union([window.start], [window.end]) - trace.gpu.busy

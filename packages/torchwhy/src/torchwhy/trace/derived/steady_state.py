@@ -81,7 +81,7 @@ def steady_window(trace: Trace) -> Window:
 
 
 def shown_window(trace: Trace) -> Window:
-    """The same from when on the file shows what the devices did."""
+    """The same without a beginning in which the devices' work was not recorded."""
     return _from(trace.derived(steady_window), trace.derived(shown_from), UNSHOWN)
 
 
