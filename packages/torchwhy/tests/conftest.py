@@ -3,6 +3,9 @@
 import atexit
 import gc
 import os
+import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,6 +43,28 @@ def _what_stays_is_collected_no_more():
 
 
 atexit.register(gc.unfreeze)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_thread_keeps_running():
+    """A thread that a test leaves behind may wait. If it runs, it slows all later tests."""
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    if left and Path("/proc/self/task").is_dir():
+        began = [_ticks(thread) for thread in left]
+        time.sleep(0.1)
+        busy = [thread.name for thread, ticks in zip(left, began, strict=True) if _ticks(thread) > ticks + 1]
+        assert not busy, f"these threads still run: {busy}"
+
+
+def _ticks(thread):
+    """Return the processor time of a thread on Linux, in ticks of 10 ms; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ def test_a_line_without_end_is_given_up(theirs):
 
 
 class Misbehaving:
-    """A server that sends pieces until its client goes away.
+    """A server that sends pieces until its client goes away or it is closed.
 
     Args:
         head: sent at once.
@@ -274,7 +274,8 @@ class Misbehaving:
             client.recv(65536)
             client.sendall(self.head)
             for _ in itertools.count() if self.pieces is None else range(self.pieces):
-                self.over.wait(self.every_s)
+                if self.over.wait(self.every_s):
+                    return
                 client.sendall(self.piece)
 
 
