@@ -41,7 +41,7 @@ BUILT = ROOT / "docs" / "_build" / "browser"
 
 CHANNELS = 2
 POSITIONS = (33, 9)
-"""Of one slider, and of each of two."""
+"""Positions of a single slider, and of each of two sliders."""
 
 MOST_BYTES = 250_000
 """A processor whose programs are larger stays out."""

@@ -386,7 +386,7 @@ def step_powers(x: Tensor, rate: float, weights: Tensor, state: State) -> tuple[
         state: the filter's state, and what the blocks before have left of a step.
 
     Returns:
-        float64, (..., steps), and the state behind them.
+        float64, (..., steps), and the state after them.
     """
     y, after = _ops.parallel_iir_forward(x, weighting("K", rate).to(x.device), state[0])
     y = torch.cat([state[1], y], dim=-1) if state[1].shape[-1] else y

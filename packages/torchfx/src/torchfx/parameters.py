@@ -1423,7 +1423,7 @@ def signature(declarations: Sequence[Declaration]) -> inspect.Signature:
 
 
 def documented(text: str, declarations: Sequence[Declaration]) -> str:
-    """Return a class's documentation with its parameters: behind the description, before examples."""
+    """Return a class's documentation with its parameters: after the description, before examples."""
     lines = [f"    {each.name}: {each.documentation()}." for each in declarations if each.documentation()]
     if not lines or "\n    Args:\n" in text:
         return text

@@ -19,7 +19,7 @@ from torchwhy.wording import counted, duration, percent, sentence
 __all__ = ["FEW_KERNELS", "caveats", "long_step", "slowed_by_stacks"]
 
 _LONG: Final = 3.0
-"""A step that takes so many times as long as the others speaks for itself only."""
+"""A step that takes this many times as long as the others does not represent them."""
 
 FEW_KERNELS: Final = 10
 """Fewer are hardly a program."""
@@ -105,7 +105,7 @@ def _compile_log(trace: Trace) -> list[str]:
 
 
 def _busy_machine(trace: Trace) -> list[str]:
-    """Whether other programs took so much of the recorded thread's time that it matters."""
+    """Whether other programs took a significant part of the recorded thread's time."""
     spent = trace.derived(processor_time)
     if spent is None or spent.waited_us < BUSY * spent.wall_us:
         return []
@@ -138,7 +138,7 @@ def long_step(trace: Trace) -> list[str]:
 
 
 def slowed_by_stacks(trace: Trace) -> bool:
-    """Whether so many Python frames were recorded that the time in Python, a part of the window, is longer for it."""
+    """Whether recording Python frames made the time in Python, a part of the window, much longer."""
     window = trace.derived(shown_window)
     slowed = (PartName.PYTHON, PartName.WRAPPER)  # what calls compiled kernels is Python, too
     python = sum((when.total for name, _, when in trace.derived(parts_of) if name in slowed), 0)

@@ -150,7 +150,7 @@ def _loose(trace: Trace) -> int:
 
 
 def _elsewhere(trace: Trace) -> Intervals:
-    """Making batches, compiling and exchanging data, which have shares of their own."""
+    """Making batches, compiling and exchanging data, which have separate shares."""
     return trace.derived(batch_waits) | trace.derived(compiling) | trace.derived(idle_exchanging)
 
 

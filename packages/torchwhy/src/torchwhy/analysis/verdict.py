@@ -37,10 +37,10 @@ _HIDDEN: Final = 0.4
 """A device that has no work for this share of the time, for unrecorded reasons, is hardly the limit."""
 
 _ALIKE: Final = 1.5
-"""Of two stalls that differ by less than this factor neither is the limit."""
+"""Neither of two stalls is the limit if they differ by less than this factor."""
 
 _MOSTLY: Final = 0.9
-"""A beginning of the window that isn't recorded and is so long leaves too little to judge by."""
+"""If the unrecorded beginning takes at least this share of the window, the rest is too short for a verdict."""
 
 _MISSING: Final = 0.1
 """Where this part of the kernels is missing, idle time means nothing."""

@@ -268,7 +268,7 @@ class _Beginning:
 
 
 class _Collections:
-    """Labels garbage collections in this thread, but for the frequent ones of the youngest objects.
+    """Labels garbage collections in this thread, except for the frequent ones of the youngest objects.
 
     A collection may begin while the program looks through `sys.modules`, so a label must import nothing: the first one
     does (PyTorch 2.13), and is made here.

@@ -108,7 +108,7 @@ class Session:
         self._repeats_are_over = not options.repeats
         self._after_windows = 0  # steps, with which recorded ones are compared
         self._calls: PythonCalls | None = None  # while they are counted
-        self._calls_a_step = 0  # where stacks are recorded for there are so few of them
+        self._calls_a_step = 0  # where stacks are recorded because calls are few
         self.folder = self._claim(path)
 
     @property

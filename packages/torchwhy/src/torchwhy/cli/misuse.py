@@ -119,7 +119,7 @@ def _with_hints() -> Iterator[None]:
 
 
 def check_program(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
-    """Return the words of a program; raise if the first is an unknown option instead, but for Python's -c.
+    """Return the words of a program; raise if the first is an unknown option instead, except for Python's -c.
 
     Raises:
         UsageError: it is.

@@ -26,7 +26,8 @@ MARGIN: Final = 0.01
 """A smaller relative difference of step times is no difference, as in `torchwhy.compare`."""
 
 MOST: Final = 1000
-"""Of more steps than this on a side, so many are taken, evenly over their order: all pairs are compared."""
+"""All pairs of steps are compared. From a side with more steps than this, this number is taken, evenly over their
+order."""
 
 # Quantiles of Student's t for two-sided 95% and 99%, by degrees of freedom from 1 on; the last serves all above.
 _T95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
@@ -108,8 +109,9 @@ def shift_of(a: npt.ArrayLike, b: npt.ArrayLike, confidence: float = 0.95) -> Sh
     step among many moves neither. Where there are too few steps for 95% (3 against 3), Welch's interval; where there
     are too few for another confidence, nothing is judged. Up to 40 values the confidence is exact.
 
-    Where a step resembles the one before, as when the machine slows down half-way, so many steps say less than as many
-    independent ones: the interval is as much wider as that makes the error of a mean (a first-order autoregression).
+    Where a step resembles the one before, as when the machine slows down half-way, a number of steps says less than as
+    many independent ones: the interval is as much wider as that makes the error of a mean (a first-order
+    autoregression).
 
     >>> shift_of([100, 101, 99, 100, 102], [80, 81, 79, 80, 82]).beyond_noise
     True

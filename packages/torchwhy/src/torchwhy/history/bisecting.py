@@ -29,10 +29,10 @@ OUT: Final = "{out}"
 """In a command, the path at which it leaves its run."""
 
 CONFIDENCE: Final = 0.99
-"""Of a verdict on a commit. It is looked for up to `MOST` times, so that it holds with 95% at least."""
+"""Confidence of a verdict on a commit. It is looked for up to `MOST` times, so that it holds with 95% at least."""
 
 MOST: Final = 4
-"""So many times as many runs of a commit are made until it is judged; then it is skipped."""
+"""A commit is skipped if it cannot be judged after this many times the requested runs."""
 
 _FIRST: Final = re.compile(r"^# first bad commit: \[([0-9a-f]+)\]", re.M)
 _POSSIBLE: Final = re.compile(r"^# possible first bad commit: \[([0-9a-f]+)\]", re.M)

@@ -53,13 +53,13 @@ _ON_DEVICE: Final = (VerdictKind.COMPUTE, VerdictKind.COMMUNICATION, VerdictKind
 """Where the time of the device's work limits a program."""
 
 MOST_EVENTS: Final = 5_000_000
-"""Of all ranks together, that are drawn on one timeline."""
+"""Maximum number of events, of all ranks together, that are drawn on one timeline."""
 
 MOST_RANKS: Final = 16
-"""Of a job, that are drawn on one timeline."""
+"""Maximum number of ranks of a job that are drawn on one timeline."""
 
 _ROWS: Final = 200
-"""Of a table on the page; `torchwhy explain --table` has them all."""
+"""Maximum number of rows of a table on the page; `torchwhy explain --table` has them all."""
 
 _TITLED: Final = ("verdict", "findings", "diff", "ranks")
 """Sections whose blocks bring titles."""

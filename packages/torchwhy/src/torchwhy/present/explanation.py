@@ -42,7 +42,7 @@ _MATTERS: Final = 0.3
 """From this share of the window in which the device computes, what it computes belongs to the short view."""
 
 _DIFFERENT: Final = 0.1
-"""Two shares of idle time differ so much that both are reported."""
+"""Two shares of idle time are both reported if they differ by at least this."""
 
 _GROUPS: Final = {Group.GPU: "GPU", Group.IDLE: "GPU idle while the host", Group.HOST: "Program"}
 _VERDICT_LOOKS: Final[dict[VerdictKind, Look]] = {VerdictKind.COMPUTE: "good", VerdictKind.UNKNOWN: "warning"}

@@ -36,7 +36,7 @@ __all__ = [
 
 _LABELS: Final = 3
 _WHOLE: Final = 0.99
-"""A label with so much of the window is around all of it."""
+"""A label with at least this share of the window surrounds the whole window."""
 
 _MODULES: Final = 12
 _ALL_MODULES: Final = 30
@@ -57,8 +57,8 @@ _SMALL: Final = 10**6
 
 
 _OF_THE_RUN: Final = 0.1
-"""A start-up of which no line takes as much of the run but for imports belongs to the full view, as do lines outside of
-the recording that take less."""
+"""A start-up of which no line takes as much of the run except for imports belongs to the full view, as do lines outside
+of the recording that take less."""
 
 _OF_THE_RUN_US: Final = 5e5
 """The same for one that takes less time."""

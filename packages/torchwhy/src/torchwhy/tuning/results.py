@@ -35,7 +35,7 @@ class Agreement:
         of: where it is.
         same: whether each difference is below `ROUNDING`, or below three times that between runs of the unchanged
             program.
-        unstable: what differs so much between runs of the unchanged program that it was not compared.
+        unstable: outputs that were not compared, because they differ between runs of the unchanged program.
     """
 
     compared: tuple[str, ...]

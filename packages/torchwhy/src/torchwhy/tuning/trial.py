@@ -105,8 +105,8 @@ def try_changes(
         measure: runs the program with a change, or as it is.
         plan: how many of the changes that look faster after `screening` continue, the fastest first, and how many
             rounds there are to be in all; it is given the seconds that a run of each took.
-        affordable: how many changes, the first ones, go on after a round of which so many are left before changes are
-            left out; it is given the seconds that a run of each took.
+        affordable: returns how many changes, the first ones, continue after a round. Its arguments are the number of
+            rounds before changes are left out, and the seconds that a run of each took.
         time_left: whether another run may begin. When it says no, the rounds that are whole count: the clock decides,
             and not what they show, so that the probability of an error stays what it is.
         shuffle: puts a list into the order of the next round.

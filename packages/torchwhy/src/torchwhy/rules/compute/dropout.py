@@ -35,7 +35,7 @@ def dropout_at_inference(trace: Trace, *, share: float = 0.02, often: int = 3) -
     any backward pass or optimizer: 2% of the window or more.
 
     Costs: random numbers for every activation. Worse, predictions are noisy, and batch normalisation uses the batch's
-    statistics in place of those it learnt.
+    statistics instead of those it learnt.
 
     Fix: `model.eval()` before inference, `model.train()` before training continues.
 

@@ -112,8 +112,8 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
         confidence="low",
         most="low",
         part=1 / 2,
-        cause="Their grids have hardly more blocks than the device has multiprocessors, so few threads wait for memory "
-        "at the same time.",
+        cause="Their grids have hardly more blocks than the device has multiprocessors, which leaves few threads to "
+        "wait for memory at the same time.",
         fix="Work on larger tensors per call, or fuse these kernels with their neighbours (torch.compile).",
     )
 

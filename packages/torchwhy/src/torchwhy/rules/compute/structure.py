@@ -32,7 +32,8 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Activation checkpointing computes much of the forward pass again.
 
     Sees: kernels launched while `torch.utils.checkpoint` recomputes in the backward pass: inside its Python frames
-    (`with_stack=True`) or in `CheckpointFunctionBackward` outside the nodes it runs, from 10% of the kernels' time on.
+    (`with_stack=True`) or in `CheckpointFunctionBackward` outside the nodes it runs, in 10% of the kernels' time or
+    more.
 
     Costs: a second forward pass of the layers it covers, about a third more per step if it covers all. That is the
     price of the memory it saves.

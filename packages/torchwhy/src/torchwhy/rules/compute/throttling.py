@@ -22,7 +22,7 @@ _WHOLE = 0.5
 """A sample of the clock counts where the device works for this part of it."""
 
 _AT_THE_LIMIT = 0.97
-"""Of the power limit: the regulator of a GPU that is held at it swings by a few percent."""
+"""Share of the power limit: the regulator of a GPU that is held at it swings by a few percent."""
 
 
 @rule(

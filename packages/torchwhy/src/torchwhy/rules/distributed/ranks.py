@@ -326,7 +326,7 @@ def _why_late(job: Job, position: int, lost_us: float) -> str:
 
 
 def _own_finding(job: Job, position: int, least_us: float) -> str:
-    """The finding with which this rank exceeds the others most, if by so much at least."""
+    """The finding with which this rank exceeds the others most, if by at least this share."""
     times = [{f.slug: f.time_us for f in reversed(s.findings) if f.severity != "info"} for s in job.summaries]
     others = [found for i, found in enumerate(times) if i != position]
     excess = {

@@ -48,7 +48,7 @@ from torchwhy.wording import duration_ns, percent, shortened
 __all__ = ["between_steps_gap"]
 
 HABIT: Final = 3
-"""What so many steps do is a habit of the program, though a queue of the device may hide it in all but one."""
+"""Work that is in at least this number of steps is regular, though a queue of the device may hide it in all but one."""
 
 
 @rule(

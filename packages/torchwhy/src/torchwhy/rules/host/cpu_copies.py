@@ -30,7 +30,7 @@ SLOWEST_NS: Final = 100
 """A processor copies or converts an element in this time, however slow it is and however the memory lies."""
 
 CALL_NS: Final = 1_000_000
-"""A call of any size may lose its processor for so long."""
+"""A call of any size may lose its processor for this time."""
 
 _SHORT: Final = frozenset(("float16", "bfloat16"))
 _FIXES: Final = (

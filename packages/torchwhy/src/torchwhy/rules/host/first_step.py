@@ -238,7 +238,7 @@ def _why_cold(trace: Trace, step: Step) -> str:
     if seen:
         first = " and ".join(seen)
         return f"{first[0].upper()}{first[1:]}.{f' Longest calls: {calls}.' if calls else ''}"
-    return f"Calls that take so long only the first time: {calls}." if calls else ""
+    return f"Calls that take this long only the first time: {calls}." if calls else ""
 
 
 def _without_reason(step: Step, *, is_warm: bool) -> str:

@@ -88,7 +88,7 @@ def _counted_part(trace: Trace) -> float:
 
 
 def _in_one_stretch(trace: Trace, rows: Int32) -> bool:
-    """Whether all lie before, behind or between the same two operators of the main thread."""
+    """Whether all lie before, after or between the same two operators of the main thread."""
     outer = trace.derived(outer_operators)
     begun = trace.events.ts[outer[trace.events.lane[outer] == trace.main_lane]]
     return len(np.unique(np.searchsorted(begun, trace.events.ts[rows]))) <= 1

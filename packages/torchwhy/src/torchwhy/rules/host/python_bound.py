@@ -50,7 +50,7 @@ def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_
     the window or more, over 50 operators at least. With a GPU only what lies in the device's idle time. Longer ones are
     between-steps-gap's where there are steps; without steps, those count too that come back three times between
     the same operators, and the others, such as set-up, are no part of the window. Waits for batches, compilation,
-    compiled code, captures of graphs, garbage collection and loops with a rule of their own (B17, B26) don't count, nor
+    compiled code, captures of graphs, garbage collection and loops that other rules report (B17, B26) don't count, nor
     do the shorter gaps of traces with Python stacks, whose recording takes time just there.
 
     Costs: the interpreter, the model's Python code, and argument parsing, which run between operators; in long

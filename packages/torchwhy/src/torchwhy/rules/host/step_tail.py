@@ -21,10 +21,10 @@ from torchwhy.wording import duration, duration_ns, percent
 __all__ = ["step_tail"]
 
 _MORE: Final = 2.0
-"""A step with so many times the others' operators does something else."""
+"""A step with at least this many times the others' operators does something else."""
 
 _ENOUGH: Final = 20
-"""Of so many steps one that is slow says that one in twenty is."""
+"""From this number of steps on, one slow step shows that one step in twenty is slow."""
 
 
 @rule("B12", "step-tail", source="largest over median above 1.5", frees="all")

@@ -62,7 +62,7 @@ CALLS: Final[dict[str, tuple[Meaning, str, str]]] = {
 """The same by the waiting call, where no operator is around it."""
 
 _ENOUGH: Final = 5000
-"""So many of the heaviest waits are examined."""
+"""At most this number of waits is examined, the longest first."""
 
 
 @rule(
@@ -150,7 +150,7 @@ def _around(trace: Trace, rows: Int32, reason: str) -> Intervals:
 def _reason(trace: Trace, row: int) -> tuple[str, str]:
     """Why the host waits there, and the operator or annotation to name.
 
-    The reason is a key of `CAUSES`, "print", or "by " and a key of `CALLS`: each call is counted with its like.
+    The reason is a key of `CAUSES`, "print", or "by " and a key of `CALLS`: equal calls are counted together.
     """
     events = trace.events
     above = list(trace.ancestors(row))

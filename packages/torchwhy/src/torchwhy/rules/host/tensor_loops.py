@@ -37,7 +37,7 @@ from torchwhy.wording import enumeration, percent
 __all__ = ["TensorLoops", "tensor_for_loop", "tensor_loops"]
 
 TIMES: Final = 10
-"""So many slices in a row make a loop; PyTorch's own pattern matcher used the same number."""
+"""At least this number of slices in a row makes a loop; PyTorch's own pattern matcher used the same number."""
 
 APART_NS: Final = 50_000_000
 """Slices further apart belong to two loops; a thread that was taken off its processor is back before."""

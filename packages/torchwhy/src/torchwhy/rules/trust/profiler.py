@@ -117,7 +117,7 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     Costs: nothing without the profiler, which waits here for all queued work so as to record it. Its length shows how
     far the device was behind the host.
 
-    Fix: none; it isn't counted as the program's, but for gaps in the device's work during it.
+    Fix: none; it isn't counted as the program's, except for gaps in the device's work during it.
 
     Known problems: without Python stacks a program that calls `torch.cuda.synchronize()` at its end looks the same.
     """

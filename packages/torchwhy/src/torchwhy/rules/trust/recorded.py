@@ -205,7 +205,7 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
     """Some launches have no kernel: a part of the device's work is missing.
 
     Sees: calls that launch one kernel each, outside the recording of CUDA graphs, whose correlation id no device work
-    has: more than 1% of them. Graph launches have a rule of their own, graph-replay-unrecorded.
+    has: more than 1% of them. Graph launches have a separate rule, graph-replay-unrecorded.
 
     Costs: idle time is overstated by what the missing kernels took.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Recorded", "recorded"]
 
 LONG_WAIT_NS: Final = 1_000_000
-"""Waits for a device that take so long together show that it had work."""
+"""Waits for a device that take at least this time together show that it had work."""
 
 PARTS: Final = (
     ("kernels", (Kind.KERNEL,)),

@@ -26,7 +26,7 @@ MOSTLY: Final = 0.75
 """This part of the calls from the first repetition on, at least, has to be repeated: inputs change between requests."""
 
 NEARLY_ALL: Final = 0.9
-"""A program without backward passes of which so much is repeated is run on one input, as in a benchmark."""
+"""A program without backward passes that repeats at least this share runs on one input, as in a benchmark."""
 
 Operator = tuple[str, str]
 """An operator's name, and the shapes of its inputs as `stripped` returns them."""

@@ -185,7 +185,7 @@ SUM: Final = Meaning(r"aten::sum$", _O)
 SUM_OR_MEAN: Final = Meaning(r"aten::(sum|mean)$", _O)
 COSINE: Final = Meaning(r"aten::cosine_similarity$", _O)
 UPSAMPLING: Final = Meaning(r"aten::_?upsample_(nearest(_exact)?|linear|bilinear|bicubic|trilinear)[123]d$", _O)
-"""`F.interpolate`, but for areas."""
+"""`F.interpolate`, except for areas."""
 POOLED_TO_SIZE: Final = Meaning(r"aten::adaptive_avg_pool2d$", _O)
 """An average pooling to a given size, as `F.interpolate` calls it for areas."""
 TABLE_LOOKUP: Final = Meaning(r"aten::embedding$", _O)

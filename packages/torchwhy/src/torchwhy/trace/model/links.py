@@ -170,7 +170,7 @@ class Links:
         keep = np.ones(len(calls), np.bool_)
         end, lane = events.end[calls], events.lane[calls]
         j = 0
-        for i in again.tolist():  # pairs are rare, but for files written with driver calls recorded
+        for i in again.tolist():  # pairs are rare, except for files written with driver calls recorded
             j = i - 1 if keep[i - 1] else j
             if events.ts[calls[i]] < end[j] and lane[i] == lane[j]:
                 keep[j if launches[i] and not launches[j] else i] = False

@@ -20,7 +20,7 @@ __all__ = ["BLEED", "Tree"]
 nesting = nesting_native if nesting_native.available() else nesting_plain
 
 BLEED: Final = 1000
-"""A child may end so many nanoseconds after its parent: clocks were once read in whole microseconds."""
+"""A child may end at most this long after its parent (ns): clocks were once read in whole microseconds."""
 
 
 class Tree:
