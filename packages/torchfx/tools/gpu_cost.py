@@ -88,7 +88,7 @@ CHIPS = {
 }
 
 PRODUCTS = 3
-"""Of float16 halves, for each product of float32 numbers."""
+"""Products of float16 halves for each product of float32 numbers."""
 
 REGISTERS, WARPS = 65536, 64  # of a multiprocessor; compute capability 8.9 holds 48 warps, which no kernel here reaches
 

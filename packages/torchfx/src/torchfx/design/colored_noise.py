@@ -22,7 +22,7 @@ CORNER = 1e-4
 """As a part of the sample rate: below it, inaudible, coloured noise is flat."""
 
 RATIO, POLES = 4, 8
-"""Of pink noise: from pole to pole, which leaves a ripple of 0.04 dB, and how many it takes to pass fs/2."""
+"""Ratio of neighbouring poles of pink noise, which leaves a ripple of 0.04 dB, and how many poles pass fs/2."""
 
 TOP = (1.0, 0.9365852, 0.15188584), (1.0, 0.84683598, 0.09609664)
 """What 1 - 1/z lacks to rise like the frequency up to fs/2, its root: sqrt(sin(w/2) / (w/2)), fitted to 0.06 dB."""

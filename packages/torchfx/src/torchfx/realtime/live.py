@@ -49,7 +49,7 @@ LOST = {
 """What becomes of blocks, by counter; of several, the first is reported: it may be the others' cause."""
 
 BUFFERED_S = 0.5
-"""Of a source and a target, between their threads and the engine."""
+"""Length of the rings between the engine and the threads of a source and a target."""
 
 FIRST_S = 0.5
 """A device is started when the source's ring is full, or after this time (s)."""

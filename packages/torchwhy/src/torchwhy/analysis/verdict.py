@@ -199,7 +199,7 @@ def _set_up(parts: Breakdown, gap: Stretch, busy: float, kernels: int) -> str:
 
 
 def _one_after_other(trace: Trace, parts: Breakdown, gap: Stretch, busy: float) -> str:
-    """Of a step that first keeps the host busy and then the device: two limits, each with its time."""
+    """Describe a step that first keeps the host busy and then the device: two limits, each with its time."""
     length, window = gap.duration_us, parts.window_us
     start = round(gap.start_us * 1000)
     rows, times = host_during(trace, start, start + round(length * 1000))

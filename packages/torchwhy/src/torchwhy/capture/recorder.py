@@ -258,7 +258,7 @@ def _profile_without_inductor() -> Any:
 
 
 class _Beginning:
-    """Of a window."""
+    """The beginning of a window."""
 
     def __init__(self) -> None:
         self._compiler, self._processor, self._stacks = CompilerMark(), ProcessorMark(), StackSampler()

@@ -201,8 +201,8 @@ def profile(
     """Profile a PyTorch program without changing it, and report what is slow and how to fix it.
 
     stdout and the exit status are the program's. The report goes to stderr; a
-    folder gets the report, the trace, tables and findings. Options of torchwhy
-    go before the script:
+    folder gets the report, the trace, tables and findings. Put torchwhy's options
+    before the script:
 
     torchwhy profile --active 5 train.py --epochs 1
 

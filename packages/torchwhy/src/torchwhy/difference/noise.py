@@ -81,13 +81,13 @@ class Spread:
 
     @classmethod
     def of(cls, values: Floats) -> Spread:
-        """Of one row per name, one column per step."""
+        """Return the spread of values with one row per name and one column per step."""
         steps = values.shape[1]
         return cls(values.mean(1), values.var(1, ddof=1) if steps > 1 else np.zeros(len(values)), steps)
 
     @classmethod
     def of_parts(cls, name: Int64, step: Int64, amount: Floats, names: int, steps: int) -> Spread:
-        """Of pieces that each belong to a name and a step; a name without a piece in a step has 0 there."""
+        """Return the spread of pieces that each belong to a name and a step; a missing piece counts as 0."""
         places, which = np.unique(name * steps + step, return_inverse=True)
         values, owner = np.bincount(which.reshape(-1), amount, len(places)), places // steps
         mean = np.bincount(owner, values, names) / steps

@@ -56,7 +56,7 @@ _LOOKS: Final[dict[PartName, Look]] = {
     PartName.COMMUNICATION: "warning",
     PartName.COPIES: "warning",
 }
-"""Of parts; the others are bad."""
+"""Colours of parts; the other colours mean bad."""
 
 
 def explanation(report: TraceReport) -> Document:

@@ -14,7 +14,7 @@ from torchfx._ops.observers import dual_level_active, modes_active, transforms_a
 Operators = Mapping[str, Callable[..., Any]]
 
 COARSE_BITS = 24
-"""Of an oscillator's turns per sample, after the point: their product with up to 2^29 samples is exact."""
+"""Fraction bits of an oscillator's turns per sample: their product with up to 2^29 samples is exact."""
 
 
 def modulated_gain_forward(operators: Operators, x: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor]:

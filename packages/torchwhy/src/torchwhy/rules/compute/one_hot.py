@@ -31,7 +31,7 @@ def one_hot(trace: Trace, *, share: float = 0.05, columns: int = 32) -> Iterator
     operators after it a matrix product that reads those rows, or an elementwise product with as many numbers. With
     what lies between, and the backward pass, 5% of the window or more.
 
-    Costs: of each row one column counts. The others are written, read and multiplied with nothing.
+    Costs: only one column of each row counts. The others are written, read and multiplied by zero.
 
     Fix: a product with one-hot rows is a look-up: `F.embedding(index, weight)` or `weight[index]`. Cross entropy takes
     the indices themselves: `F.cross_entropy(scores, index)`; any other sum picks its terms with `gather`.

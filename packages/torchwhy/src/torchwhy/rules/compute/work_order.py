@@ -141,7 +141,7 @@ def gathered_before_product(trace: Trace, *, share: float = 0.05, times: float =
     with their backward pass.
 
     Costs: a row that is gathered ten times is multiplied ten times, with the same result. At stake are the products
-    beyond one for each row, and the columns that are gathered for nothing.
+    beyond one for each row, and the columns that are gathered without need.
 
     Fix: multiply first, then gather: `linear(x)[index]` instead of `linear(x[index])`.
 
@@ -179,7 +179,7 @@ def product_order(trace: Trace, *, share: float = 0.05, times: float = 2.0) -> I
     more, with their backward pass.
 
     Costs: `A @ B @ x` is computed from the left: a product of two large matrices, where two products with the thin `x`
-    do. At stake are the operations that the other order spares.
+    do. At stake are the operations that the other order saves.
 
     Fix: brackets: `A @ (B @ x)`; `torch.linalg.multi_dot` finds the best order of a longer chain.
 

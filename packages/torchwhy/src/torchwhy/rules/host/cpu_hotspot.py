@@ -75,11 +75,11 @@ def cpu_hotspot(
     first, and say nothing. A call counts for at most twice the median of similar calls: longer calls lost the
     processor. What an operator calls counts as its own, unless that is a product, a convolution or a copy.
 
-    Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
-    operators it says where to look, and not that anything is wrong: severity is low from half of all operators' time
-    on, and below that it is only good to know, unless a way around it is known (joining tensors, absolute values of
-    complex numbers, cosines of pairs by broadcasting, float64, draws without replacement, factors completed to square
-    matrices, weights made again).
+    Costs: it is where the time goes. For matrix products, convolutions and attention this is expected. For other
+    operators the finding shows where to look, not a fault: severity is low at half of all operators' time or more, and
+    info below that, unless a way around it is known (joining tensors, absolute values of complex numbers, cosines of
+    pairs by broadcasting, float64, draws without replacement, factors completed to square matrices, weights made
+    again).
 
     Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
     channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for

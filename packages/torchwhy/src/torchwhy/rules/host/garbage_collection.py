@@ -28,11 +28,11 @@ def gc_pause(
 ) -> Iterator[Finding]:
     """Python collects garbage within steps.
 
-    Sees: events named `Python GC` (recorded on request) or frames of `gc.collect`, together 1
-    ms or more and 1% of the window. Those of the compiler are left out; without steps also those that no operator
-    stands between, since they may belong to the set-up. Where `torchwhy profile` notes the processor time of
-    collections, they count for no more than that: other programs may run meanwhile. Collections that Python makes by
-    itself are only good to know below 5%.
+    Sees: events named `Python GC` (recorded on request) or frames of `gc.collect`, together 1 ms or more and 1% of the
+    window. Those of the compiler are left out; without steps, so are collections without an operator between them,
+    since they may belong to the set-up. Where `torchwhy profile` notes the processor time of collections, they count
+    for no more than that: other programs may run meanwhile. Below 5%, collections that Python makes by itself are
+    reported as information.
 
     Costs: the loop stands still meanwhile; a full collection walks every object of the process.
 

@@ -31,8 +31,8 @@ def item_per_step(
     """Python reads numbers out of tensors in every step.
 
     Sees: more than one `aten::item` (or `is_nonzero`, `equal`) per step within which the host waits for the device,
-    where explicit-sync doesn't name these waits already. Reading a tensor that lies on the CPU is cheap: it counts from
-    100 per step on with 1% of the window, or where a loop that reads number after number takes 5%.
+    where explicit-sync doesn't name these waits already. Reading a tensor that lies on the CPU is cheap: it counts at
+    100 or more per step with 1% of the window, or where a loop that reads number after number takes 5%.
 
     Costs: each makes the host wait until the device has finished everything before it. On the CPU: Python and an
     operator or two for every single number.
@@ -111,7 +111,7 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
 
 
 def _waiting(trace: Trace, rows: Int32) -> tuple[Int32, Int32]:
-    """Of these operators those in which a call waits for the device, and these calls."""
+    """The operators in which a call waits for the device, and these calls."""
     waits = trace.derived(host_waits).rows
     wanted = np.zeros(len(trace.events), np.bool_)
     wanted[_outermost(trace, rows)] = True

@@ -76,12 +76,13 @@ def explicit_sync(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
     """The host waits for the device, which then has nothing to do.
 
     Sees: synchronising calls (cudaStreamSynchronize, cudaDeviceSynchronize, copies that don't return before they are
-    done, ...) within the window, without the profiler's own at the end. Of each counts the idle time it is answerable
-    for: from the device running dry until its next work, and no more than the call's own duration. 2% of the window.
+    done, ...) within the window, without the profiler's own at the end. Each call counts for the idle time that it
+    causes: from the end of the device's work until its next work, and at most the call's own duration. 2% of the
+    window.
 
     Costs: not the wait itself, during which the device works, but that the host begins to launch only when the device
-    has nothing left. At stake is as much of the calls' time as the device is idle for until the next wait that stays:
-    so far ahead the host would be.
+    has nothing left. At stake is the calls' time, at most the device's idle time until the next wait that remains: the
+    host would be this far ahead.
 
     Fix: keep values on the device and read them every N steps; copy with `non_blocking=True` and pinned memory; move
     logging and `torch.cuda.synchronize()` out of the loop.

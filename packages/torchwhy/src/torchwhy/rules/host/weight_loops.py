@@ -97,8 +97,8 @@ def weight_for_loop(
 
     Sees: operators on two tensors of one shape (add, lerp, copy) that the program calls outside of the optimizer and
     that no gradient goes through: as many in a row as there are gradients in a step, in all their shapes, and 20 or
-    more. What the loop takes, except for operators of 20 us and more, is 2% of the window. On a GPU counts the time it
-    keeps the device waiting. Needs recorded shapes.
+    more. What the loop takes, except for operators of 20 us and more, is 2% of the window. On a GPU, only the time
+    counts for which it keeps the device waiting. Needs recorded shapes.
 
     Costs: a few microseconds of Python and dispatch for each operator on each weight, however small.
 

@@ -51,7 +51,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     is new enough for the installed PyTorch, and whether a tool took the kernels out of the file. For counters and times
     both, record twice.
 
-    Known problems: why the device's activity is missing isn't in the trace, so the causes are those that were met.
+    Known problems: why the device's activity is missing isn't in the trace, so the fix lists the causes that are known.
     """
     found = trace.derived(recorded)
     if trace.has_gpu or not found.worked:
@@ -113,7 +113,7 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
     Sees: no work, call, operator, collective or memory of a device. If the file's list of devices is empty, the program
     ran on the processor.
 
-    Costs: nothing by itself. It says which rules have nothing to look at.
+    Costs: nothing by itself. It shows which rules cannot apply.
 
     Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it, or the GPU's
     activity was not recorded.

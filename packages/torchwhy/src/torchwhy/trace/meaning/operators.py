@@ -379,7 +379,7 @@ FORMATTING_STEP: Final = Meaning(
 """What it calls until the text is made."""
 
 MAGNITUDE: Final = Meaning(r"aten::abs$", _O)
-"""Of complex numbers the square root of a sum of squares."""
+"""The absolute value; for complex numbers the square root of a sum of squares."""
 
 REAL_PART: Final = Meaning(r"aten::(real|view_as_real)$", _O)
 """Complex numbers without their imaginary parts, mostly."""

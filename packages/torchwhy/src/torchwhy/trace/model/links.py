@@ -148,7 +148,7 @@ class Links:
 
     @cached_property
     def unrecorded_graphs(self) -> Int32:
-        """Of the launches of graphs those that left nothing in the trace, neither work nor any other node."""
+        """The launches of graphs that left nothing in the trace, neither work nor any other node."""
         graphs = self.graph_launches
         others = self._launch_of(self._events.rows(Kind.GRAPH_NODE))
         found: Int32 = graphs[(self.work_count[graphs] == 0) & ~np.isin(graphs, others)]

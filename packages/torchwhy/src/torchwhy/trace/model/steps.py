@@ -89,7 +89,7 @@ def find_steps(events: Events, tree: Tree, links: Links) -> tuple[Step, ...]:
 
 
 def _distinct(events: Events, rows: Int32) -> list[int]:
-    """Of steps with one number, one: exporters have repeated them on other lanes, where they last less long."""
+    """One of the steps with the same number: exporters have repeated them on other lanes, where they are shorter."""
     lanes, which = np.unique(events.lane[rows], return_inverse=True)
     if len(lanes) > 1:
         time = np.bincount(which, weights=events.dur[rows])
