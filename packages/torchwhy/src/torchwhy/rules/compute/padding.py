@@ -54,7 +54,7 @@ def padded_to_fixed_length(
     if not len(rows) or part < share:
         return
     yield Finding(
-        title=f"Sequences are padded to {full:,}, the longest has {most:,}: what reads them takes {percent(part)} "
+        title=f"Sequences are padded to {full:,}, the longest has {most:,}: their operators take {percent(part)} "
         "of the time",
         confidence="medium",
         time_us=when.total / 1000 * (1 - most / full),

@@ -116,7 +116,7 @@ def _reason(trace: Trace, device: int, clock: CounterSeries, low: Flags) -> tupl
             f"Fix the clock for measurements{_tool(trace, '-lgc')}.",
             False,
         )
-    why = f"Why was not recorded{warm}.{drawn}"
+    why = f"The reason was not recorded{warm}.{drawn}"
     says = ": torchwhy profile --power records it" if trace.info.vendor == "nvidia" else ""
     return why, f"Find out whether power or heat limits the clock{says}.", False
 

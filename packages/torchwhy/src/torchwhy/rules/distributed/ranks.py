@@ -233,7 +233,7 @@ def mutual_waiting(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
             for row in rows[:3]
         ),
         cause=f"Of all waiting, {some}." + (" Other ranks arrive little earlier than the last." if together else ""),
-        fix="Give every rank equal work in each step: batches of samples of like length, or of equally many tokens; "
+        fix="Give every rank equal work in each step: batches of samples of similar length, or of equally many tokens; "
         "enough loader workers on every rank. Smaller messages don't help.",
     )
 
@@ -318,7 +318,7 @@ def _why_late(job: Job, position: int, lost_us: float) -> str:
         return f"It computes {duration(computes)} longer than the median of the others."
     own = _own_finding(job, position, least)
     if own:
-        return f"Its trace shows, more than the others': {own}"
+        return f"More than the others' traces, its trace shows: {own}"
     if job.summaries[position].device and idle >= least:
         return f"Its device is idle {duration(idle)} longer than the median of the others: its host is late."
     return "Neither its computation nor its findings explain that: compare its trace with another one."

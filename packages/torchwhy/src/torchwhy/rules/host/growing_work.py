@@ -76,7 +76,7 @@ def growing_work(trace: Trace, *, steps: int = 3, share: float = 0.15) -> Iterat
             fix="Keep the keys and values of attention (a key-value cache, past_key_values) and compute the new "
             "position alone."
             if prefix
-            else "Keep sums or counts that each step adds to, or compute it once, after the last step.",
+            else "Keep sums or counts that each step updates, or compute it once, after the last step.",
         )
 
 

@@ -48,8 +48,8 @@ LONGEST_ROUND: Final = 500
 _ONE_BY_ONE: Final = "The loop takes one slice after another out of a tensor and calls operators on each."
 _WHOLE: Final = (
     "Compute on the whole tensor (broadcasting, batched operators, torch.vmap). Where a round needs the one before: "
-    "nn.GRU or nn.LSTM, a cumulative operator, or torch.compile. What comes out the same in each step (a mask, a "
-    "filter bank) is made once, before the loop."
+    "nn.GRU or nn.LSTM, a cumulative operator, or torch.compile. Compute what is the same in each step (a mask, a "
+    "filter bank) once, before the loop."
 )
 
 
@@ -163,9 +163,9 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     Costs: each round pays Python and dispatch for a slice of the data. In training the backward pass pays once more.
 
     Fix: compute on the whole tensor: a batched operator, broadcasting, `torch.vmap`, `unfold` for windows. Where a
-    round needs the one before: `nn.GRU`, `nn.LSTM`, a cumulative sum, or `torch.compile`; of a loop over `nn.GRUCell`
-    and its kin the finding names the module for the whole sequence. What comes out the same in each step, such as a
-    mask, is made once.
+    round needs the one before: `nn.GRU`, `nn.LSTM`, a cumulative sum, or `torch.compile`; for a loop over `nn.GRUCell`
+    and similar cells, the finding names the module for the whole sequence. Compute what is the same in each step, such
+    as a mask, once.
 
     Known problems: whether a round needs the one before is recorded of recurrent cells alone, so for others the advice
     names both cases. The backward pass of the loop isn't counted.

@@ -62,6 +62,6 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
         window=trace.window,
         evidence=found,
         cause="The conversion of the device's clock to the host's went wrong in the exporter.",
-        fix="Record again with a newer PyTorch and driver; until then, believe only times within the device.",
+        fix="Record again with a newer PyTorch and driver; until then, trust only times within the device.",
         linked=True,
     )

@@ -359,7 +359,7 @@ def sampled_trace(trace: Trace) -> Iterator[Finding]:
         evidence=evidence(trace, links.launches, limit=3),
         cause=f"The ids of successive recorded calls are {links.stride:,.0f} apart on average; in whole recordings "
         f"they are 1 to {WHOLE:.0f} apart, since calls that aren't recorded take ids, too.",
-        fix="Believe names and shares, not gaps, counts and steps; for those record a short window whole.",
+        fix="Trust names and shares, but not gaps, counts and steps; for those record a short window whole.",
     )
 
 
