@@ -62,7 +62,7 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
     if trace.has_gpu and kernels < FEW_KERNELS:
         found.append(f"Only {counted(kernels, 'kernel')} in this recording: record a few whole steps to be sure.")
     if kind in (VerdictKind.OVERHEAD, VerdictKind.MIXED) and slowed_by_stacks(trace):
-        found.append("Python stacks were recorded, which slows Python down: without them its part is smaller.")
+        found.append("Python stacks were recorded, which slows Python down: without them its share is smaller.")
     if kind == VerdictKind.COMMUNICATION and (trace.info.world_size or 0) > 1:
         found.append("One rank's communication includes waiting for the others: compare the traces of all ranks.")
     missing = trace.derived(recorded).without_operators
@@ -113,7 +113,7 @@ def _busy_machine(trace: Trace) -> list[str]:
     loaded = f" (load average {load:.1f} on {counted(cores, 'core')})" if load and cores else ""
     return [
         f"The machine was busy{loaded}: for {min(spent.waited_us / spent.wall_us, 1):.0%} of this recording the "
-        "program waited for a processor. That lengthens what the host does and may turn the verdict: record again on "
+        "program waited for a processor. That lengthens what the host does and may change the verdict: record again on "
         "an idle machine."
     ]
 

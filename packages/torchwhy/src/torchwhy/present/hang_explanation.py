@@ -93,7 +93,7 @@ _FIXES: Final = {
     "device before it.",
 }
 
-_FOLLOWS: Final = "See to the call that these ranks wait in first: this one waits behind it."
+_FOLLOWS: Final = "First fix the call in which these ranks wait: this call waits for it."
 _CIRCLE: Final = (
     "Let all ranks call collectives of several groups in the same order, and sends before recvs on one side."
 )

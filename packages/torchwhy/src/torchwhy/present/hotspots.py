@@ -375,7 +375,7 @@ def run_lines(run: RunTimes | None) -> tuple[Text, ...]:
     spent = sum(one.time_us for one in others)
     text = (
         f"{'; '.join(map(_run_line, others))}, of {duration(after.time_us)}. The recorded steps have less of that, so "
-        "findings say nothing of it: torchwhy profile --wait N records later steps, --step-on none what is no step."
+        "findings do not cover it: torchwhy profile --wait N records later steps, --step-on none what is no step."
     )
     return (start_up, Text(text, "Outside of the recording", when=_when(spent, run)))
 
