@@ -635,7 +635,7 @@ def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:
 def _turns(
     work: str, x: Tensor, contenders: Mapping[str, Callable[[], object]], rounds: int, deadline: float
 ) -> Iterator[dict[str, Any]]:
-    """Time contenders in turns, between events; a large buffer is written in between, so that no cache is warm.
+    """Time contenders alternately, between events; a large buffer is written in between, so that no cache is warm.
 
     The device sleeps first, so that its time holds no wait for the host, whose time is `host_s`.
     """

@@ -22,7 +22,7 @@ _LONG: Final = 3.0
 """A step that takes this many times as long as the others does not represent them."""
 
 FEW_KERNELS: Final = 10
-"""Fewer are hardly a program."""
+"""Fewer kernels are too few for a verdict."""
 
 
 _EARLIER: Final = 0.1

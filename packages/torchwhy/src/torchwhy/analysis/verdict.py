@@ -34,7 +34,7 @@ _WAITS: Final = {
 }
 
 _HIDDEN: Final = 0.4
-"""A device that has no work for this share of the time, for unrecorded reasons, is hardly the limit."""
+"""A device that has no work for this share of the time, for unrecorded reasons, is probably not the limit."""
 
 _ALIKE: Final = 1.5
 """Neither of two stalls is the limit if they differ by less than this factor."""
@@ -285,7 +285,7 @@ def _device_sentence(parts: Breakdown, kind: VerdictKind, stalls: dict[VerdictKi
         f"{own}.",
         VerdictKind.COMMUNICATION: f"The GPU waits for other GPUs: {amount} it only communicates; {own}.",
         VerdictKind.COPY: f"Copies are the limit: {amount} the GPU does nothing but copy; {own}.",
-        VerdictKind.COMPILE: f"torch.compile was at work: {amount} the GPU waits while code is compiled; {own}.",
+        VerdictKind.COMPILE: f"torch.compile was active: {amount} the GPU waits while code is compiled; {own}.",
     }
     return sentences[kind]
 

@@ -425,9 +425,7 @@ class Session:
         library = nvml()
         self._power = PowerSampler(library, uuids()) if library is not None else None
         if self._power is None or not self._power.devices:
-            self.notes.append(
-                "--power recorded nothing: NVML, which comes with NVIDIA's driver, knows none of the GPUs"
-            )
+            self.notes.append("--power recorded nothing: NVML, which comes with NVIDIA's driver, knows no GPU here")
 
     def _can_record(self, activity: str) -> bool:
         import torch

@@ -287,7 +287,8 @@ def _calls(found: dict[str, Any], texts: _Texts) -> list[Call]:
     entries = found.get("entries", [])
     for number, entry in reversed([*enumerate(entries)]):
         called, (name, desc) = _named(entry, number)
-        # Only NCCL and its kin see when work begins and ends; of gloo's only its retirement says that it is over.
+        # Only NCCL and similar libraries see when work begins and ends; of gloo's only its retirement says that it is
+        # over.
         done = entry.get("state") == "completed" or (entry.get("retired") is True and called.startswith("gloo:"))
         key = (name, desc, done)
         kept[key] = kept.get(key, 0) + 1

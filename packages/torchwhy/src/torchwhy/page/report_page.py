@@ -168,7 +168,7 @@ def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = N
         timelines = [_of_ranks(job, shown)]
         sections["timeline"] = ['<div id="stage"></div>']
         if len(shown) < len(report.ranks):
-            which = "those that differ most from the middle rank, and the middle rank"
+            which = "those that differ most from the median rank, and the median rank"
             drawn_of = f"{counted(len(shown), 'rank')} of {len(report.ranks):,}"
             sections["timeline"].insert(0, f"<p>The timeline shows {drawn_of}: {which}.</p>")
     else:

@@ -1,4 +1,4 @@
-"""Changes measured in turns with the unchanged program, and what can be concluded.
+"""Changes measured alternately with the unchanged program, and what can be concluded.
 
 Each run is a new process, since what differs between processes (memory layout, placement of threads) is part of the
 noise. A run is one value, the mean time of its steps; the intervals are those of `torchwhy diff` and `torchwhy bisect`
@@ -98,7 +98,7 @@ def try_changes(
     screening: int = SCREENING,
     family: int = 0,
 ) -> tuple[list[Tried], list[Record]]:
-    """Measure changes in turns with the unchanged program; return what became of each, and the unchanged runs.
+    """Measure changes alternately with the unchanged program; return what became of each, and the unchanged runs.
 
     Args:
         changes: to try.

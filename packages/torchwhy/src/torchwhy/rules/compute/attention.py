@@ -83,7 +83,7 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     the length. At stake is the time beyond both products at the device's peak, if shapes and peaks are known; else all
     but half of the products' time.
 
-    Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a mask where that is meant.
+    Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a causal mask.
 
     Known problems: a product, softmax and product that aren't attention look alike; a mask or bias between them may be
     one that no fused kernel knows. On the CPU the fused implementation has no dropout: attention that drops out

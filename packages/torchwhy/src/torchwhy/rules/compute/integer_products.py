@@ -43,7 +43,7 @@ def integer_products(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Fix: multiply as float32, exact for whole numbers up to 2**24 (16.8 million), or as float64, up to 2**53, and
     convert the result back.
 
-    Known problems: int8, uint8 and int16 aren't counted: they take hardly longer than float32 with its conversions.
+    Known problems: int8, uint8 and int16 aren't counted: they take barely longer than float32 with its conversions.
     Products of int8 by a library for quantised networks have other operators.
     """
     program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events

@@ -69,7 +69,7 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
 @rule(
     "D18",
     "streams-serial",
-    source="two streams whose busy times hardly overlap",
+    source="two streams whose busy times barely overlap",
     needs={"gpu", "order"},
     frees="device",
 )
@@ -102,7 +102,7 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
             continue
         waits = len(events.of(STREAM_WAIT))
         yield Finding(
-            title=f"{len(used)} streams of GPU {gpu.device} compute in turns: {percent(both / max(aside.total, 1))} "
+            title=f"{len(used)} streams of GPU {gpu.device} compute alternately: {percent(both / max(aside.total, 1))} "
             "overlap",
             most="low",
             confidence="low",

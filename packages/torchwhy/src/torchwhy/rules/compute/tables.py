@@ -77,7 +77,7 @@ def dense_table_gradient(trace: Trace, *, share: float = 0.05, rows_per_index: f
             *evidence(trace, rows, limit=4),
         ),
         cause="The gradient of nn.Embedding is dense: as large as the table, zero except for the rows that were "
-        "read. The optimizer goes over all of it.",
+        "read. The optimizer updates all of it.",
         fix="nn.Embedding(..., sparse=True) with torch.optim.SparseAdam for the table, and the present optimizer for "
         "the other parameters.",
     )

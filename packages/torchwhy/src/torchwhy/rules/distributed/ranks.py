@@ -154,7 +154,7 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
     )
 
 
-@rule("F11", "exposed-transfer", source="exposed communication less waiting, on the middle rank; 5%", on="job")
+@rule("F11", "exposed-transfer", source="exposed communication minus waiting, on the median rank; 5%", on="job")
 def exposed_transfer(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
     """Ranks transfer data while they compute nothing.
 
@@ -194,7 +194,7 @@ def exposed_transfer(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
-@rule("F13", "mutual-waiting", source="waiting for the last rank, on the middle rank; 5%", on="job")
+@rule("F13", "mutual-waiting", source="waiting for the last rank, on the median rank; 5%", on="job")
 def mutual_waiting(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
     """Ranks wait for each other, and no single rank causes it.
 

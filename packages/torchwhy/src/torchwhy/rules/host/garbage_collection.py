@@ -34,7 +34,7 @@ def gc_pause(
     for no more than that: other programs may run meanwhile. Below 5%, collections that Python makes by itself are
     reported as information.
 
-    Costs: the loop stands still meanwhile; a full collection walks every object of the process.
+    Costs: the loop waits meanwhile; a full collection walks every object of the process.
 
     Fix: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` where no work waits; no
     `gc.collect()` per step. Without the collector, memory of objects that refer to each other stays in use: that is

@@ -72,7 +72,7 @@ def growing_work(trace: Trace, *, steps: int = 3, share: float = 0.15) -> Iterat
             cause=f"The model runs over the whole prefix for each new word, in {counted(len(numbers), 'step')}: all "
             "positions but the last were computed before."
             if prefix
-            else "Each step goes over all data so far, as the steps before it did.",
+            else "Each step reads all data so far, as the steps before it did.",
             fix="Keep the keys and values of attention (a key-value cache, past_key_values) and compute the new "
             "position alone."
             if prefix

@@ -80,7 +80,7 @@ def item_per_step(
             stretches=reading,
             window=window,
             evidence=evidence(trace, free),
-            cause="Python goes over a tensor's elements one by one; each is read by separate operators.",
+            cause="Python reads a tensor's elements one by one; each is read by separate operators.",
             fix="Read all values at once with .tolist(), or compute on whole tensors (comparisons, torch.where, "
             "torch.bincount).",
             linked=True,
@@ -92,7 +92,7 @@ def item_per_step(
             stretches=taken,
             window=window,
             evidence=evidence(trace, free),
-            cause="Python goes over values one by one; each costs about as much as a small operator.",
+            cause="Python reads values one by one; each costs about as much as a small operator.",
             fix="Read many values at once with .tolist(), or compute on whole tensors.",
             linked=True,
         )

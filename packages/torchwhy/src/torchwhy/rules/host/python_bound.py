@@ -156,7 +156,7 @@ def _in_stretches(
         evidence=(*evidence(trace, calls), *python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
         cause="In long stretches without operators Python, or native code that it calls, computes, reads or writes "
         "files, or waits for other threads, whose operators are recorded with profile_all_threads only. They come back "
-        "between the same operators, so they are hardly set-up." + alone + line_there(trace, long_),
+        "between the same operators, so they are probably no set-up." + alone + line_there(trace, long_),
         fix=advice_on_waits(trace, long_)
         or advice_on_frames(trace, long_)
         or advice_on_calls(trace, long_)

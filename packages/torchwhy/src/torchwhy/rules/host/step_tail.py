@@ -34,7 +34,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     Sees: among three steps or more, a cold first one left out, some longer than 1.5 times the median, which together
     lose 2% of the window or more; and what differs in them. With a GPU, only the device's idle time counts: a host that
     waits until the device has caught up loses nothing. One slow step among few is an outlier, which is mentioned:
-    whether it comes back, 20 steps show. So are steps that do nothing else than the others on a machine so busy that
+    whether it comes back, 20 steps show. So are steps that do the same as the others on a machine so busy that
     waiting for a processor may be most of what they lost, as `torchwhy profile` notes it; and steps whose additional
     operators take most of what they are longer: the work may be meant, such as a rollout or validation, and rules about
     that work see whether it is slow.

@@ -151,7 +151,7 @@ def _over_rows(trace: Trace, rows: Int32) -> list[tuple[int, int, int]]:
     frees="host",
 )
 def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.05) -> Iterator[Finding]:
-    """A Python loop goes over a tensor.
+    """A Python loop iterates over a tensor.
 
     Sees: ten or more `aten::select`, `slice`, `index` or `unbind` calls of the program itself, of one shape, at most
     eight other calls apart; or one `unbind` of ten or more rows (`for row in batch`) and as many rounds after it. The

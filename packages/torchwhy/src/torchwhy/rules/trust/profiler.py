@@ -66,7 +66,7 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
     frees="nothing",
 )
 def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
-    """The device stands still while the profiler gets its buffers.
+    """The device is idle while the profiler gets its buffers.
 
     Sees: overhead events such as `Activity Buffer Request` during which no device has work, 0.2% of the window or
     more.
