@@ -51,7 +51,7 @@ HABITS = {
     r"\bfrom [0-9.,]+ ?% .*\bon\b": (0, "5% of ... or more, at least 5%"),
     r"\bin place of\b": (0, "instead of"),
 }
-"""For each habit: in how many lines it stands, and what to write instead."""
+"""The most lines in which each habit may stand, and what to write instead."""
 
 
 def lines() -> list[tuple[str, str]]:

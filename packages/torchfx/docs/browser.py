@@ -37,7 +37,7 @@ FOLDER = HERE / "_generated" / "browser"
 """Copied into the site by `html_extra_path`."""
 
 BUILT = ROOT / "docs" / "_build" / "browser"
-"""Where CMake builds: a later build compiles only what has changed."""
+"""The folder in which CMake builds: a later build compiles only what has changed."""
 
 CHANNELS = 2
 POSITIONS = (33, 9)

@@ -444,7 +444,7 @@ GROUPS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "ways of calling": _ways_of_calling,
     "captured": _captured,
 }
-"""What is checked for correctness, in a process each."""
+"""The checks of correctness, each in a process."""
 
 
 def _row(name: str, y: Tensor, exact: Any, bound: float) -> dict[str, Any]:

@@ -59,7 +59,7 @@ WEIGHTS = {
     6: (1.0, 1.0, 1.0, 0.0, SURROUND, SURROUND),
     8: (1.0, 1.0, 1.0, 0.0, 1.0, 1.0, SURROUND, SURROUND),
 }
-"""By number of channels, in the order of WAV files: L R, C, LFE, surround or back, side."""
+"""Weights of channels by their number, in the order of WAV files: L R, C, LFE, surround or back, side."""
 
 Weights = Sequence[float] | Tensor
 

@@ -90,7 +90,7 @@ BAND_SYNONYMS = {
     "bandpass": ("band", "pass", "bp"),
     "bandstop": ("stop", "bands", "bs"),
 }
-"""What `scipy.signal` accepts beside the full names of bands."""
+"""Further names of bands that `scipy.signal` accepts."""
 
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 

@@ -40,7 +40,7 @@ MEAN, LATE, OWN = 2, 3, 4
 """The places of the mean square and the signal's delay in the state, and that of the side chain's first tensor."""
 
 SILENCE_DB = 20 * math.log10(QUIETEST)
-"""Where levels end."""
+"""The lowest level."""
 
 DETECTORS = ("peak", "rms")
 

@@ -28,7 +28,7 @@ _NOT_DATA: Final = {
 }  # fmt: skip
 _MARK: Final = object()
 _KEYS: Final = frozenset({str, int})
-"""What keys of dictionaries may be: the hash of tuples inside tuples inside tuples would end the process."""
+"""Allowed types of dictionary keys: the hash of deeply nested tuples would end the process."""
 
 
 _SHORT: Final = 64

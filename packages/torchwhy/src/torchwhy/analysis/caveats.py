@@ -29,7 +29,7 @@ _EARLIER: Final = 0.1
 """Work from before the recording that takes less of the window changes no share by much."""
 
 _IN_PYTHON: Final = 0.1
-"""With less of the window in Python than this, what its frames cost changes no verdict."""
+"""If Python takes less of the window than this, the cost of its frames changes no verdict."""
 
 _STACKS: Final = 0.3
 """Share of Python frames among the events from which recording them slows the host noticeably."""

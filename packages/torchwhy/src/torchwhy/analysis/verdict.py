@@ -43,7 +43,7 @@ _MOSTLY: Final = 0.9
 """If the unrecorded beginning takes at least this share of the window, the rest is too short for a verdict."""
 
 _MISSING: Final = 0.1
-"""Where this part of the kernels is missing, idle time means nothing."""
+"""If at least this part of the kernels is missing, idle time means nothing."""
 
 _BUSY: Final = 0.8
 """Outside of one long gap, a device that has work for this share of the time is the limit there."""

@@ -19,7 +19,8 @@ EVERY_S: Final = 0.01
 """Between looks, at least."""
 
 _REST: Final = 20
-"""For each second that a look takes, seconds until the next one: on a heap in many pieces a look takes milliseconds."""
+"""For each second that a look takes, seconds until the next look: on a heap in many pieces a look takes
+milliseconds."""
 
 _PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 

@@ -26,7 +26,7 @@ from torchwhy.wording import counted, percent
 __all__ = ["OUT", "Bisection", "CommandFailedError", "Tried", "bisect", "measure_of"]
 
 OUT: Final = "{out}"
-"""In a command, the path at which it leaves its run."""
+"""The text in a command that stands for the path of its run."""
 
 CONFIDENCE: Final = 0.99
 """Confidence of a verdict on a commit. It is looked for up to `MOST` times, so that it holds with 95% at least."""

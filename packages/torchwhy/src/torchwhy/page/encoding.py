@@ -14,7 +14,7 @@ __all__ = ["deflated", "packed", "planes", "varint", "zigzag"]
 
 _SEVEN_BITS: Final = np.uint64(127)
 _LONGER: Final = np.uint64(1) << np.arange(7, 64, 7, dtype=np.uint64)
-"""From which value on an integer takes one more byte of seven bits."""
+"""An integer takes one more byte of seven bits from this value on."""
 
 
 def zigzag(values: npt.ArrayLike) -> npt.NDArray[np.uint64]:

@@ -50,7 +50,7 @@ _TABLES: Final = {
     "compile": "Compiled code",
 }
 _ON_DEVICE: Final = (VerdictKind.COMPUTE, VerdictKind.COMMUNICATION, VerdictKind.COPY)
-"""Where the time of the device's work limits a program."""
+"""The limits of a program for which the device's work decides."""
 
 MOST_EVENTS: Final = 5_000_000
 """Maximum number of events, of all ranks together, that are drawn on one timeline."""

@@ -39,7 +39,7 @@ _SLIVER: Final = 0.001
 """Parts below this share of the window belong to the full view."""
 
 _MATTERS: Final = 0.3
-"""From this share of the window in which the device computes, what it computes belongs to the short view."""
+"""If the device computes for at least this share of the window, its work belongs to the short view."""
 
 _DIFFERENT: Final = 0.1
 """Two shares of idle time are both reported if they differ by at least this."""

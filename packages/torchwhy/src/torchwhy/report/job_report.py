@@ -43,7 +43,7 @@ _COMPARED: Final = ("step", "compute", "exposed", "waited", "idle", "waited_for"
 """Times of ranks whose spread is described, in the order of the table."""
 
 _LARGE: Final = 0.2
-"""From this share of the window on, exchanges alone limit a job."""
+"""If exchanges alone take at least this share of the window, they limit a job."""
 
 
 class JobFiles(msgspec.Struct, frozen=True):

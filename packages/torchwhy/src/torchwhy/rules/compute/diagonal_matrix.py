@@ -35,7 +35,7 @@ BEFORE: Final = 12
 operators may read that matrix instead."""
 
 HARMLESS: Final = VIEW | CHECKING | REDUCING
-"""What makes no matrix of numbers, but views and truth values."""
+"""Operators that make views and truth values, but no matrix of numbers."""
 
 
 @rule("D52", "diagonal-matrix", source="operations: n^3 for what takes n", frees="device")

@@ -23,7 +23,7 @@ from torchwhy.wording import percent
 __all__ = ["repeated_rows"]
 
 DRAWS: Final[Meaning] = DROPOUT | DRAWS_MASK | SAME_SHAPE | WEIGHTED_DRAW
-"""What may give something else for each copy."""
+"""Operators that may give another result for each copy."""
 
 
 @rule("D71", "repeated-rows", source="operators on a batch right after each of its rows is repeated", frees="device")

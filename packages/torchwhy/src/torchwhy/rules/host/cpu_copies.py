@@ -40,7 +40,7 @@ _FIXES: Final = (
     (CLONE, "Don't clone what isn't changed afterwards; write in place or into a given output."),
     (CONCATENATE, "Write into a tensor made once instead of joining pieces."),
 )
-"""What to do, by the operator that asks for the copies."""
+"""The fixes, by the operator that asks for the copies."""
 
 _ANY_COPY: Final = "Keep one dtype and one layout all the way; write into tensors made once."
 _HALVES: Final = (

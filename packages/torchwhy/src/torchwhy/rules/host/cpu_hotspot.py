@@ -44,7 +44,7 @@ from torchwhy.wording import percent, shortened
 __all__ = ["cpu_hotspot"]
 
 WRAPPER: Final = COMPILED_CODE | ENTERING | AUTOGRAD_NODE | MODULE | EXCHANGE | COMPILING
-"""What wraps operators, or waits for others; its own time is no operator's."""
+"""Operators that wrap other operators, or wait for others; their own time is no operator's."""
 
 FUSED_BY_COMPILERS: Final = READS_AND_WRITES | READS_ALL
 """Elementwise operators and reductions."""

@@ -26,7 +26,7 @@ __all__ = ["optimizer_for_loop", "zero_grad_memset"]
 
 FUSED: Final = frozenset({"Adam", "AdamW", "SGD"})
 FOREACH: Final = frozenset({"Adadelta", "Adafactor", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"})
-"""What torch.optim offers besides, as of PyTorch 2.13; foreach gains nothing on the CPU."""
+"""Optimizers with the argument fused, or only foreach, as of PyTorch 2.13; foreach gains nothing on the CPU."""
 
 
 @rule("B15", "optimizer-for-loop", source="torch.profiler's pattern matcher, single-tensor optimizers", frees="all")

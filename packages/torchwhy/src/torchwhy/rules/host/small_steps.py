@@ -28,7 +28,7 @@ from torchwhy.wording import duration_ns, percent
 __all__ = ["small_steps"]
 
 FRAME_NS: Final = 300
-"""What recording a Python frame costs, as measured on a processor of 2025 with PyTorch 2.13: 130 to 300 ns."""
+"""The cost of recording a Python frame, measured on a processor of 2025 with PyTorch 2.13: 130 to 300 ns."""
 
 
 @rule(

@@ -44,7 +44,7 @@ CAUSES: Final[dict[str, tuple[Meaning, str, str]]] = {
         "Copy with non_blocking=True from and to pinned memory, read results less often, or all at once.",
     ),
 }
-"""By the operators around the wait: what they are, cause, fix."""
+"""Description, cause and fix, by the operators around the wait."""
 
 CALLS: Final[dict[str, tuple[Meaning, str, str]]] = {
     "copy": (COPY_CALL, *CAUSES["copy"][1:]),

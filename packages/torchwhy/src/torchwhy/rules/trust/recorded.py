@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 WHOLE: Final = 13.0
-"""By how much ids advance from one recorded call to the next in a recording of everything, at most."""
+"""In a recording of everything, ids advance at most this much from one recorded call to the next."""
 
 
 @rule("A1", "no-gpu-activity", source="kineto issue 109, PyTorch issue 67349", frees="nothing")

@@ -32,7 +32,7 @@ PARTS: Final = (
     ("runtime calls", (Kind.RUNTIME,)),
     ("labels", (Kind.ANNOTATION,)),
 )
-"""What files of other recorders hold, in words."""
+"""The contents of other recorders' files, in words."""
 
 ON_A_DEVICE: Final = 1
 """`Device Type` of memory on a CUDA device; 0 is the processor's. Other devices have higher numbers."""

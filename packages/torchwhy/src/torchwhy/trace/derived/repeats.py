@@ -20,7 +20,7 @@ __all__ = ["Operator", "Repetition", "repetitions", "stripped"]
 _NOTED: Final = "torchwhy_repeats"
 
 LEAST: Final = 3
-"""So often a call has to be repeated."""
+"""At least this number of calls must be repeated."""
 
 MOSTLY: Final = 0.75
 """This part of the calls from the first repetition on, at least, has to be repeated: inputs change between requests."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Replay", "replay"]
 
 KNOWN: Final = 0.5
-"""With fewer launches recorded than this part, nothing shows where the host waits for the device."""
+"""If less than this part of the launches is recorded, nothing shows where the host waits for the device."""
 
 PARTS: Final = 4096
 """The window is replayed in at least this number of parts, each with one launch: that is exact to 0.05% of the

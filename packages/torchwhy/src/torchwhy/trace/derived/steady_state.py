@@ -39,7 +39,7 @@ OUTLIER: Final = 1.5
 
 COLD_STEP: Final = "the first, cold one"
 UNSHOWN: Final = "its unrecorded beginning"
-"""What is left out of a window, in words."""
+"""The parts that are left out of a window, in words."""
 
 UNRECORDED: Final = "torchwhy_unrecorded_steps"
 
@@ -47,7 +47,7 @@ ENOUGH: Final = 10
 """At least this number of unrecorded steps shows the usual time."""
 
 RARE: Final = 0.05
-"""What fewer steps than this do isn't usual."""
+"""The work of fewer steps than this isn't usual."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ TO_ESCAPE: Final = re.compile(r'[\x00-\x1f"\\]')
 VALUE_STARTS: Final = frozenset(b'"-0123456789{[tfnNI')
 
 IN_KEY, IN_OBJECT, IN_LIST = 0, 1, 2
-"""Where a string stands: a key, a value in an object, or one in a list."""
+"""The place of a string: a key, a value in an object, or a value in a list."""
 
 LONGEST_KEY: Final = 256
 """A guessed key is not longer."""

@@ -15,7 +15,7 @@ from torchwhy.trace.model.events import Events
 __all__ = ["Links"]
 
 PUT_BY: Final = ((Kind.KERNEL, LAUNCH), (Kind.MEMCPY, COPY_CALL), (Kind.MEMSET, FILL_CALL))
-"""What work each kind of call puts on a device."""
+"""The kind of work that each kind of call puts on a device."""
 
 SAMPLED: Final = 50.0
 """Ids advance by this much from one recorded call to the next, and most calls were left out. Whole recordings have 1
@@ -25,7 +25,7 @@ IN_ORDER: Final = 0.9
 """A part of the calls whose id is higher than that of the call before, from which on ids show which call was first."""
 
 FEWEST_CALLS: Final = 20
-"""With fewer calls, nothing is said about how their ids advance."""
+"""If there are fewer calls than this, nothing is said about how their ids advance."""
 
 
 class Links:
