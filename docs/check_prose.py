@@ -42,8 +42,16 @@ HABITS = {
     r"\b(those|that) of\b": (296, "repeat the noun, or a genitive: the file's rate"),
     r"\basked for\b": (1, "requested"),
     r'^\s*"""What (a|an|the)\b': (0, "name the result: The ..., Return the ..."),
+    r'^\s*"""Of\b': (0, "begin with the noun: The share of ..., The ..."),
+    r"\b[Ss]o (many|much|long|few)\b": (0, "at most this number of, how many, this time"),
+    r"\bbut for\b": (0, "except"),
+    r"\bof (their|our|your) own\b": (0, "separate, other, your own ..."),
+    r"\b(its|their) likes?\b|\band the like\b": (0, "similar operators, and others"),
+    r"\b(right|directly) behind\b|\bone behind the other\b": (0, "right after, one after the other"),
+    r"\bfrom [0-9.,]+ ?% .*\bon\b": (0, "5% of ... or more, at least 5%"),
+    r"\bin place of\b": (0, "instead of"),
 }
-"""For each habit: in how many lines it stands, and what to write instead."""
+"""The most lines in which each habit may stand, and what to write instead."""
 
 
 def lines() -> list[tuple[str, str]]:

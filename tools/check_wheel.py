@@ -16,7 +16,8 @@ import lief
 LARGEST = 4_000_000  # bytes
 LIBRARIES = (".so", ".dylib", ".dll")
 OF_MACOS = re.compile(r"_mh_dylib_header|__dso_handle|_Z(n[aw]|d[al]).*")
-"""What Zig's linker cannot hide: its own marks, and operators new and delete, weak and over malloc as in the system."""
+"""Symbols that Zig's linker cannot hide: its own marks, and operators new and delete, weak and over malloc as in the
+system."""
 
 LINUX = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"}
 LINUX |= {"ld-linux-aarch64.so.1", "libc.so"}

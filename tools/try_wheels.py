@@ -85,7 +85,7 @@ class Environment:
         )
 
     def installed_bytes(self, *but: str) -> int:
-        """Return the size of everything installed but for some packages."""
+        """Return the size of everything installed except for some packages."""
         packages = self._home.rglob("site-packages")
         files = (path for site in packages for path in site.rglob("*") if path.is_file())
         return sum(path.stat().st_size for path in files if not set(but) & set(path.parts))
@@ -115,9 +115,9 @@ def main() -> int:
                 return 1
             size = environment.installed_bytes(*TOOLS)
             without_numpy = environment.installed_bytes(*TOOLS, "numpy", "numpy.libs")
-            print(f"{package}: {size / 1e6:.0f} MB with all that it needs, {without_numpy / 1e6:.0f} MB but for NumPy")
+            print(f"{package}: {size / 1e6:.0f} MB with all that it needs, {without_numpy / 1e6:.0f} MB without NumPy")
             if without_numpy > LARGEST.get(package, without_numpy):
-                print(f"{package}: more than {LARGEST[package] / 1e6:.0f} MB but for NumPy")
+                print(f"{package}: more than {LARGEST[package] / 1e6:.0f} MB without NumPy")
                 return 1
         if asked.tests:
             for package in packages:

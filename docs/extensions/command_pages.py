@@ -6,6 +6,7 @@ A package's `conf.py` names its Typer application in `command_line`, as "module:
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def _help(command: Any, name: str) -> str:
     """Return usage, description, arguments and options of a command as Markdown."""
     with command.make_context(name, ["--help"], resilient_parsing=True) as context:
         usage = command.get_usage(context).removeprefix("Usage: ")
-        parts = [f"```text\n{usage}\n```\n\n{_prose(command.help or '')}\n\n"]
+        parts = [f"```text\n{usage}\n```\n\n{_prose(command.help or '', name)}\n\n"]
         rows = [record for each in command.params if (record := each.get_help_record(context)) is not None]
         arguments = [each for each in command.params if each.param_type_name == "argument"]
     described = {each.human_readable_name: (each.help or "") for each in arguments if getattr(each, "help", None)}
@@ -50,12 +51,12 @@ def _help(command: Any, name: str) -> str:
     return "".join(parts)
 
 
-def _prose(text: str) -> str:
-    """Return a command's description; the mark by which Click keeps lines as they are begins a block of code."""
+def _prose(text: str, name: str) -> str:
+    """Return a command's description; a paragraph is a block of code if each of its lines calls the command."""
     found = []
-    for paragraph in text.split("\n\n"):
-        kept = paragraph.startswith("\b")
-        found.append(f"```text\n{paragraph.lstrip(chr(8)).strip(chr(10))}\n```" if kept else _escaped(paragraph))
+    for paragraph in cleandoc(text).split("\n\n"):
+        example = all(f"{name} " in f"{line} " for line in paragraph.splitlines()) and not paragraph.endswith(".")
+        found.append(f"```text\n{paragraph}\n```" if example else _escaped(paragraph))
     return "\n\n".join(found)
 
 

@@ -24,7 +24,7 @@ def summary(thing: object) -> str:
 
 
 def public(module: ModuleType) -> list[str]:
-    """Return the public names of a module but for modules that have pages of their own, sorted."""
+    """Return the public names of a module, sorted, without modules that have separate pages."""
     names = getattr(module, "__all__", ())
     return sorted((name for name in names if not inspect.ismodule(getattr(module, name))), key=str.lower)
 

@@ -4,7 +4,10 @@ import os
 from importlib.util import find_spec
 
 collect_ignore = ["benchmark", "build", "docs", "examples", "tools"]
-collect_ignore_glob = ["*conftest.py"]  # they hold no doctests, and share one name
+collect_ignore_glob = [
+    "*conftest.py",  # they hold no doctests, and share one name
+    "docs/*.py",  # also if the folder is given: `pytest packages/torchfx/docs`
+]
 if not find_spec("triton"):
     collect_ignore_glob += ["src/torchfx/_ops/*kernels.py", "src/torchfx/_ops/sos/chunks.py", "tests/*_kernels.py"]
     collect_ignore.append("src/torchfx/_ops/two_float.py")

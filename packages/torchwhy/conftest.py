@@ -12,7 +12,10 @@ FRAMEWORKS = {
 
 collect_ignore = ["benchmark", "build", "docs", "examples", "tools"]
 collect_ignore += [f"src/torchwhy/{name}" for name, packages in FRAMEWORKS.items() if not any(map(find_spec, packages))]
-collect_ignore_glob = ["*conftest.py"]  # they hold no doctests, and share one name
+collect_ignore_glob = [
+    "*conftest.py",  # they hold no doctests, and share one name
+    "docs/*.py",  # also if the folder is given: `pytest packages/torchwhy/docs`
+]
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Several processes share the cores: OpenMP's threads that wait for each other must sleep rather than keep a core

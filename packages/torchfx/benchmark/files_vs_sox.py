@@ -4,9 +4,9 @@
 python benchmark/files_vs_sox.py --files 1000
 python benchmark/files_vs_sox.py --files 40 --seconds 30 --rate 44100 --channels 2
 
-Equality first, then rounds in turns, each into a new folder: a file system may wait for the disk where a file replaces
-another. The command's time includes its start, most of which is importing PyTorch; the work's time is the command's
-own figure. Single conversions are compared as well.
+Equality first, then alternating rounds, each into a new folder: a file system may wait for the disk where a file
+replaces another. The command's time includes its start, most of which is importing PyTorch; the work's time is the
+command's own figure. Single conversions are compared as well.
 """
 
 import argparse

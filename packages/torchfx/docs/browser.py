@@ -37,11 +37,11 @@ FOLDER = HERE / "_generated" / "browser"
 """Copied into the site by `html_extra_path`."""
 
 BUILT = ROOT / "docs" / "_build" / "browser"
-"""Where CMake builds: a later build compiles only what has changed."""
+"""The folder in which CMake builds: a later build compiles only what has changed."""
 
 CHANNELS = 2
 POSITIONS = (33, 9)
-"""Of one slider, and of each of two."""
+"""Positions of a single slider, and of each of two sliders."""
 
 MOST_BYTES = 250_000
 """A processor whose programs are larger stays out."""

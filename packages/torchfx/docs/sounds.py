@@ -42,7 +42,7 @@ PLACES = (0.1, 0.5, 0.9)
 """Where in its range each of the three values of a parameter lies."""
 
 MOST = 4
-"""So many parameters of a processor have sounds."""
+"""At most this number of a processor's parameters has sounds."""
 
 
 @dataclass(frozen=True)

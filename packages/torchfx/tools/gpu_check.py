@@ -168,7 +168,7 @@ def _responses(quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def _networks(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
-    """Yield rows for networks of delay lines, without filters and with them before or behind the matrix."""
+    """Yield rows for networks of delay lines, without filters and with them before or after the matrix."""
     generator = np.random.default_rng(2)
     for (name, (delays, shape)), (sections, filter_first) in itertools.product(
         NETWORKS.items(), ((0, False), (2, False), (2, True))
@@ -444,7 +444,7 @@ GROUPS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "ways of calling": _ways_of_calling,
     "captured": _captured,
 }
-"""What is checked for correctness, in a process each."""
+"""The checks of correctness, each in a process."""
 
 
 def _row(name: str, y: Tensor, exact: Any, bound: float) -> dict[str, Any]:
@@ -635,7 +635,7 @@ def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:
 def _turns(
     work: str, x: Tensor, contenders: Mapping[str, Callable[[], object]], rounds: int, deadline: float
 ) -> Iterator[dict[str, Any]]:
-    """Time contenders in turns, between events; a large buffer is written in between, so that no cache is warm.
+    """Time contenders alternately, between events; a large buffer is written in between, so that no cache is warm.
 
     The device sleeps first, so that its time holds no wait for the host, whose time is `host_s`.
     """
@@ -752,7 +752,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", action="append", choices=[*parts, "kernels"], help="this part; may be repeated")
     parser.add_argument("--quick", action="store_true", help="fewer cases of correctness")
-    parser.add_argument("--seconds", type=float, default=440, help="no new part or turn after so many (default 440)")
+    parser.add_argument("--seconds", type=float, default=440, help="no new part or turn after this time (default 440)")
     parser.add_argument("--output", type=Path, default=RESULTS / "check.json", help="where the JSON goes")
     parser.add_argument("--against", type=Path, default=RESULTS / "h100.json", help="an earlier run's JSON")
     chosen = parser.parse_args()

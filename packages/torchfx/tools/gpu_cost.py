@@ -88,7 +88,7 @@ CHIPS = {
 }
 
 PRODUCTS = 3
-"""Of float16 halves, for each product of float32 numbers."""
+"""Products of float16 halves for each product of float32 numbers."""
 
 REGISTERS, WARPS = 65536, 64  # of a multiprocessor; compute capability 8.9 holds 48 warps, which no kernel here reaches
 
@@ -211,7 +211,7 @@ def loops(sass: str) -> list[Counter[str]]:
     counted: the longer one is the state after a last, partial tile, or a division's slow way.
     """
     lines, branches = parsed(sass)
-    # A branch back over the kernel's end comes from a slow way that lies behind it.
+    # A branch back over the kernel's end comes from a slow way that lies after it.
     found = [(to, i + 1) for i, to in branches if to <= i and "EXIT" not in lines[to:i]]
     ends = dict(branches)
     rare = []
@@ -335,7 +335,7 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sections", type=int, default=4, help="of the cascade (default 4)")
-    parser.add_argument("--taps", type=int, help="a finite response to so many taps instead")
+    parser.add_argument("--taps", type=int, help="a finite response with up to this number of taps instead")
     parser.add_argument("--gradients", action="store_true", help="the kernel of all gradients; forward comes on top")
     parser.add_argument("--double", action="store_true", help="float64 samples")
     parser.add_argument("--chip", action="append", choices=[*CHIPS], help="only this chip; may be repeated")

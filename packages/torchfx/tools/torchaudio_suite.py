@@ -3,7 +3,7 @@
 
     git clone --depth 1 --branch release/2.11 https://github.com/pytorch/audio
     pip install parameterized expecttest
-    python tools/torchaudio_suite.py audio              # or with pytest's arguments behind: audio -k lfilter
+    python tools/torchaudio_suite.py audio              # or followed by pytest's arguments: audio -k lfilter
 
 Runs the tests of `functional`, `transforms` and `compliance` on the CPU, those with results of SoX, Kaldi and librosa
 that lie in the checkout among them. Prints what failed, by its reason, and how many passed or don't apply: they need

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What counting costs: a training step of a small CNN, plain and counted, timed in turns.
+"""What counting costs: a training step of a small CNN, plain and counted, timed alternately.
 
     python benchmark/count_overhead.py [--batch 16] [--seconds 10] [--json]
 

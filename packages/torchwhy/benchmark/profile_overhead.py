@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cost of an idle `profile`: a loop whose steps only wait, with and without it, timed in turns.
+"""Cost of an idle `profile`: a loop whose steps only wait, with and without it, timed alternately.
 
     python benchmark/profile_overhead.py [--steps 2000] [--rounds 9] [--json]
 

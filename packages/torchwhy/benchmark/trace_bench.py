@@ -4,7 +4,7 @@
 python benchmark/trace_bench.py my.pt.trace.json.gz --megabytes 174 --rounds 3
 
 The given trace is repeated, with later times and other ids, up to the size requested. Every contender reads that file
-in separate processes, on one core, in turns; what is not installed is left out. Times are those of the read alone,
+in separate processes, on one core, alternately; what is not installed is left out. Times are those of the read alone,
 peak memory is the whole process's. "torchwhy explain" reads, asks the rules and describes, as the command does.
 """
 

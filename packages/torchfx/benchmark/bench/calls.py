@@ -53,7 +53,7 @@ def stream_call(job: dict[str, Any], x: Samples) -> Callable[[], Tensor]:
 
 
 def streamed(size: int) -> Callable[[dict[str, Any], Samples], Callable[[], Tensor]]:
-    """Return a preparation of a stream in blocks of so many samples, joined; the first call starts from rest."""
+    """Return a preparation of a stream in blocks of this number of samples, joined; the first call starts from rest."""
 
     def prepare(job: dict[str, Any], x: Samples) -> Callable[[], Tensor]:
         stream = Stream(reduce(or_, build(job, None)), job["fs"], len(x))

@@ -16,7 +16,7 @@ MORE = 20  # times the requested rounds, until the ratios are known to a percent
 
 
 def compare(works: Mapping[str, Callable[[], Any]], rounds: int, threads: int) -> dict[str, list[float]]:
-    """Time works in turns by `torchwhy.compare`; return seconds per call by name, as many for each.
+    """Time works alternately by `torchwhy.compare`; return seconds per call by name, as many for each.
 
     Each call finds the caches as the other works have left them. There are `rounds` rounds or more, but none starts
     after 20 s.

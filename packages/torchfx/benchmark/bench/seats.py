@@ -20,7 +20,7 @@ from bench.report import Refusal
 __all__ = ["FLOORS", "PEER_BOUND", "Seat", "check", "take_seats"]
 
 PEER_BOUND = 1e-3
-"""What other libraries may deviate by, relative to the peak: those that filter in float32 reach 1e-5 and more."""
+"""The allowed deviation of other libraries, relative to the peak: those that filter in float32 reach 1e-5 and more."""
 
 FLOORS = frozenset({"copy", "torch.mul"})
 """Contenders of this Python that filter nothing: they show what memory and a call cost at least."""

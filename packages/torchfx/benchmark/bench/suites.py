@@ -31,7 +31,7 @@ class Options:
     Attributes:
         quick: fewer and smaller signals, fewer rounds.
         rounds: turns per contender; for latency, timed calls.
-        limit_s: no further round on a signal after so many seconds.
+        limit_s: no further round on a signal after this time.
         durations_s: lengths of the signals, seconds; for iir, fir and api.
         samples: lengths in samples; for latency (block sizes) and threshold.
         channels: numbers of channels.

@@ -104,7 +104,7 @@ class Claim:
         chain, channels, seconds: the work.
         other: makes what this library is compared with.
         target: the number.
-        relation: ">=": at least so many times faster; "<=": at most so many times the time.
+        relation: ">=": at least `target` times faster; "<=": at most `target` times the time.
         ours: makes this library's work.
         threads: PyTorch's threads.
         beyond: makes work whose time is subtracted from both; None subtracts nothing.

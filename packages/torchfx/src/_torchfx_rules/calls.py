@@ -65,7 +65,7 @@ def runs_of(trace: Trace) -> list[list[Call]]:
 
 
 def _heavy(trace: Trace) -> Int32:
-    """Operators outside of filters that do something of their own, and calls that fetch data or annotate."""
+    """Operators outside of filters that do other work, and calls that fetch data or annotate."""
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
     found: Int32 = rows[~events.are(LIGHT | FILTER | PIPE_AGAIN, rows)]

@@ -25,7 +25,7 @@ __all__ = ["batch_process"]
 Signal = TypeVar("Signal", Wave, Tensor)
 
 FEW = 4
-"""Up to so many signals for each thread, or one as long as so many parts of all, are not worth a call of their own."""
+"""A joint call needs more than this number of signals per thread, and no signal above 1/FEW of a thread's share."""
 
 
 def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
@@ -111,7 +111,7 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
 def _filtered(given: list[Any], effect: nn.Module, threads: int) -> list[Any] | None:
     """Return the results of one native call for all signals; None where the module is more than one cascade.
 
-    Nor for a signal so long that one thread would still be at work on it when the others are done with the rest.
+    Nor for a long signal that would keep one thread busy after the others have finished.
     """
     signals = [wave.ys if isinstance(wave, Wave) else wave for wave in given]
     fs = given[0].fs if isinstance(given[0], Wave) else ambient_rate()

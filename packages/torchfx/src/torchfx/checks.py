@@ -29,7 +29,7 @@ UNIT_FACTORS: dict[str, dict[str, float]] = {
     "s": {"s": 1.0, "ms": 1e-3},
     "": {"": 1.0, "%": 1e-2},
 }
-"""By a parameter's unit: the units that a text may carry, and their factors. Any other unit stands for itself alone."""
+"""The units that a text may have, and their factors, by a parameter's unit. Any other unit stands for itself alone."""
 
 PLAIN = frozenset((float, int))  # compared first: a check of an abstract class takes half a microsecond
 

@@ -59,7 +59,7 @@ WEIGHTS = {
     6: (1.0, 1.0, 1.0, 0.0, SURROUND, SURROUND),
     8: (1.0, 1.0, 1.0, 0.0, 1.0, 1.0, SURROUND, SURROUND),
 }
-"""By number of channels, in the order of WAV files: L R, C, LFE, surround or back, side."""
+"""Weights of channels by their number, in the order of WAV files: L R, C, LFE, surround or back, side."""
 
 Weights = Sequence[float] | Tensor
 
@@ -386,7 +386,7 @@ def step_powers(x: Tensor, rate: float, weights: Tensor, state: State) -> tuple[
         state: the filter's state, and what the blocks before have left of a step.
 
     Returns:
-        float64, (..., steps), and the state behind them.
+        float64, (..., steps), and the state after them.
     """
     y, after = _ops.parallel_iir_forward(x, weighting("K", rate).to(x.device), state[0])
     y = torch.cat([state[1], y], dim=-1) if state[1].shape[-1] else y

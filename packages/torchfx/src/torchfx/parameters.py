@@ -90,7 +90,7 @@ BAND_SYNONYMS = {
     "bandpass": ("band", "pass", "bp"),
     "bandstop": ("stop", "bands", "bs"),
 }
-"""What `scipy.signal` accepts beside the full names of bands."""
+"""Further names of bands that `scipy.signal` accepts."""
 
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
@@ -1423,7 +1423,7 @@ def signature(declarations: Sequence[Declaration]) -> inspect.Signature:
 
 
 def documented(text: str, declarations: Sequence[Declaration]) -> str:
-    """Return a class's documentation with its parameters: behind the description, before examples."""
+    """Return a class's documentation with its parameters: after the description, before examples."""
     lines = [f"    {each.name}: {each.documentation()}." for each in declarations if each.documentation()]
     if not lines or "\n    Args:\n" in text:
         return text

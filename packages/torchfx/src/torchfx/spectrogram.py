@@ -27,7 +27,7 @@ SILENCE_DB = -200.0
 RANGES_DB = (40.0, 100.0)  # what a picture shows at least and at most
 QUIET = 0.1  # a picture begins at the level that this part of all values lies below: the noise
 RAMPS = {False: " .:-=+*#%@", True: " ░▒▓█"}
-TITLES = 5  # a drawing with characters names so many frequencies at most
+TITLES = 5  # a drawing with characters names at most this number of frequencies
 
 
 class Samples(Protocol):

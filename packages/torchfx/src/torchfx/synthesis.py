@@ -1,4 +1,4 @@
-"""Test signals as files: tones without aliases, sweeps, noise, silence; in blocks, without PyTorch but for noise."""
+"""Test signals as files: tones without aliases, sweeps, noise, silence; in blocks, without PyTorch except for noise."""
 
 from __future__ import annotations
 

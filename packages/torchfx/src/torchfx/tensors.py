@@ -139,7 +139,7 @@ def columns(values: Sequence[float | Tensor], device: torch.device) -> Tensor:
 
 
 def latest(past: Tensor, x: Tensor) -> Tensor:
-    """Return the last samples of a signal (..., time) behind its past (..., kept): as many, in memory of their own."""
+    """Return the last samples of a signal (..., time) after its past (..., kept): as many, in separate memory."""
     time, kept = x.shape[-1], past.shape[-1]
     x = x.expand(*past.shape[:-1], time)
     return x[..., time - kept :].clone() if time >= kept else torch.cat([past[..., time:], x], dim=-1)
@@ -150,7 +150,7 @@ def latest(past: Tensor, x: Tensor) -> Tensor:
 
 
 def cut(x: Tensor, start: int, length: int, dim: int = -1) -> Tensor:
-    """Return so much of a dimension from a place on."""
+    """Return a range of a dimension, by its start and length."""
     if isinstance(length, int):
         return x.narrow(dim, start, length)
     return x.index_select(dim, torch.arange(start, start + length, device=x.device))
@@ -165,7 +165,7 @@ def in_rows(x: Tensor, width: int) -> Tensor:
 
 
 def joined(rows: Tensor, length: int) -> Tensor:
-    """Return the first samples (..., length) of rows (..., count, width), one behind the other."""
+    """Return the first samples (..., length) of rows (..., count, width), one after the other."""
     if isinstance(length, int):
         return rows.flatten(-2).narrow(-1, 0, length)
     places = torch.arange(length, device=rows.device)

@@ -236,7 +236,7 @@ class Detector:
         return found
 
     def _followed(self, state: _State, x: Tensor) -> _State:
-        """Return the state behind samples (rows, n)."""
+        """Return the state after samples (rows, n)."""
         samples = torch.cat([state.samples, x], dim=-1)
         width, hop = len(self._window), _hop(self.fs)
         count = max(0, (samples.shape[-1] - width) // hop + 1)
@@ -265,7 +265,7 @@ class Detector:
         return _State(rest, after, latest, torch.cat([before, powers], dim=-1), floors)
 
     def _known(self, behind: int) -> Tensor:
-        """Return the probabilities of frames with AROUND others behind them; `behind` are made from the last one."""
+        """Return the probabilities of frames with AROUND others after them; `behind` are made from the last one."""
         assert self._state is not None
         powers, floors = self._state.powers, self._state.floors
         if behind and floors.shape[-1]:

@@ -1,7 +1,9 @@
 """Audio files: formats, depths, parts, errors, and nothing lost."""
 
+import io
 import os
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -67,11 +69,33 @@ def test_lossy_formats_sound_the_same(tmp_path, tone, name):
     assert peaks == pytest.approx([440, 660], abs=8)
 
 
-def test_suffix_decides_and_format_overrides(tmp_path, tone):
+def test_suffix_decides_and_format_names_what_no_suffix_does(tmp_path, tone):
     audio_io.save(tmp_path / "a.flac", tone, FS)
     assert audio_io.info(tmp_path / "a.flac") == audio_io.AudioInfo(FS, 2, FS // 2, "FLAC", "PCM_24")
     audio_io.save(tmp_path / "a.bin", tone, FS, format="flac", bits_per_sample=16)
     assert audio_io.info(tmp_path / "a.bin").encoding == "PCM_16"
+
+
+@pytest.mark.parametrize("suffix", audio_io.FORMATS)
+def test_a_format_that_contradicts_the_suffix_is_refused(tmp_path, tone, suffix):
+    path, own = tmp_path / f"a{suffix.upper()}", audio_io.FORMATS[suffix]
+    source = audio_io.AudioInfo(FS, 2, 100, "WAV", "PCM_16")
+    named = io.BytesIO()
+    named.name = f"a{suffix}"
+    for form in sorted({*audio_io.FORMATS.values()} - {own}):
+        calls = [partial(fx.Wave(tone, FS).save, target, form) for target in (path, named)]
+        calls += [partial(audio_io.save, target, tone, FS, form) for target in (path, named)]
+        calls += [
+            partial(audio_io.kept_encoding, path, source, form),
+            partial(audio_io.kept_tags, path, {}, form),
+            partial(audio_io.kept_bitrate, path, source, FS, 2, form),
+        ]
+        for call in calls:
+            with pytest.raises(ArgumentError, match=rf"(?i)format must be {own}, .* suffix {suffix} of .*, got {form}"):
+                call()
+    assert not path.exists()
+    assert not named.getvalue()
+    assert audio_io.kept_encoding(path, source, own.lower())
 
 
 def test_parts_of_a_file(tmp_path, tone):

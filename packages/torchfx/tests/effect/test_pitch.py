@@ -198,8 +198,8 @@ def test_misuse_is_named():
         PitchShift(40)
     with pytest.raises(StreamError, match="needs the whole signal"):
         Stream(TimeStretch(2), FS, 1)
-    with pytest.raises(StreamError, match=r"PitchShift\(method=.wsola.\) needs the whole signal"):
-        Stream(PitchShift(2, "wsola"), FS, 1).process(torch.zeros(1, 10))
+    with pytest.raises(StreamError, match='with method="wsola" needs the whole signal'):
+        Stream(PitchShift(2, "wsola"), FS, 1)
 
 
 def test_no_signals_give_none():

@@ -1,13 +1,17 @@
 """Whoever cannot run in a stream gives the reason."""
 
+from contextlib import suppress
+
 import pytest
+import torch
 from torch import nn
 
 import torchfx as fx
 from torchfx import augment
 from torchfx.augment.augmentation import Augmentation
 from torchfx.catalogue import available, features
-from torchfx.errors import StreamError
+from torchfx.errors import ArgumentError, StreamError
+from torchfx.parameters import Choice
 from torchfx.plan import NEEDS_WHOLE
 
 from .cases import FS, drawn
@@ -32,6 +36,27 @@ def test_a_reason_is_given(name, seed):
     why = refusal(module)
     assert bool(why) == (module.kind in {"whole", "measured"} or bool(module.refusal()))
     assert not why or len(why.split()) > len(NEEDS_WHOLE.split()), why
+
+
+def with_each_choice(entry):
+    """Yield the processor with each name of each of its choices; some do not fit its other parameters."""
+    yield drawn(entry, 0)
+    for declaration in entry.declarations:
+        for chosen in declaration.names if isinstance(declaration, Choice) else ():
+            with suppress(ArgumentError):
+                module = drawn(entry, 0)
+                setattr(module, declaration.name, chosen)
+                yield module
+
+
+@pytest.mark.filterwarnings("ignore:mel band")
+@pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if entry.load().takes == "samples"])
+def test_a_stream_that_opens_takes_blocks(name):
+    for module in with_each_choice(ENTRIES[name]):
+        if not refusal(module):
+            stream = fx.Stream(module, FS, 2)
+            for _ in range(2):
+                stream.process(torch.zeros(2, 10))
 
 
 @pytest.mark.parametrize("name", [name for name in augment.__all__ if isinstance(getattr(augment, name), type)])

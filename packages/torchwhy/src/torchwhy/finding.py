@@ -25,7 +25,7 @@ SEVERITIES: Final = ("info", "low", "medium", "high")
 CONFIDENCES: Final = ("low", "medium", "high")
 
 _PLACE: Final = re.compile(r"(?:^(?:[A-Za-z]:)?[/\\].*[/\\]|[^\s'\"(]*[/\\])?([^\s'\"(/\\]+\.py)(?:\(\d+\)|:\d+)?")
-"""A line of code within a name: the file's name in a group, its folders before it, its number behind it."""
+"""A line of code within a name: the file's name in a group, its folders before it, its number after it."""
 
 _LONGEST_PLACE: Final = 1000
 """Characters of a name that may hold a line of code; kernels have longer ones."""

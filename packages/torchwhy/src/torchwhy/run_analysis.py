@@ -64,7 +64,7 @@ class _Window:
 
 
 class _Notes(msgspec.Struct, frozen=True):
-    """Of `run.json`."""
+    """The contents of `run.json`."""
 
     problems: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()

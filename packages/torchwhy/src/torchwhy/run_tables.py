@@ -100,7 +100,7 @@ def write_tables(folder: Path, traces: Sequence[LoadedTrace]) -> tuple[OperatorR
 
 
 def _write(folder: Path, name: str, rows: Iterable[OperatorRow]) -> tuple[OperatorRow, ...]:
-    """Write rows, the most expensive first: by time of their own on a device, then on the CPU."""
+    """Write rows, the most expensive first: by self time on a device, then on the CPU."""
     found = tuple(sorted(rows, key=lambda row: (-row.self_device_us, -row.self_cpu_us, row.name)))
     _write_json(folder / f"{name}.json", OperatorsFile(SCHEMA, found))
     add_file(folder / f"{name}.txt", table(found) + "\n")
@@ -130,7 +130,7 @@ def _operators(trace: LoadedTrace, *, by_shape: bool = False, by_stack: int = 0)
 
 
 def _labels(trace: LoadedTrace) -> Iterator[OperatorRow]:
-    """Annotations but for steps, and calls of the device's runtime."""
+    """Annotations except for steps, and calls of the device's runtime."""
     events, tree, time = trace.events, trace.calls, trace.derived(device_time)
     for kind, named in ((Kind.ANNOTATION, "annotation"), (Kind.RUNTIME, "operator")):
         rows = events.rows(kind)

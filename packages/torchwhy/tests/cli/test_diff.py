@@ -83,7 +83,7 @@ def test_other_formats_and_a_file(pair, form):
             2,
             "--format must be one of text, json, markdown, html, sarif, junit, github, agent, got 'xml'",
         ),
-        (["a.json", "b.json", "--fail-on-slower", "-3"], 2, "--fail-on-slower must be a percentage from 0 on"),
+        (["a.json", "b.json", "--fail-on-slower", "-3"], 2, "--fail-on-slower must be a percentage of 0 or more"),
         (["-", "-"], 2, "only one of A and B can come from stdin"),
         (["a.json"], 2, "Missing argument"),
         (["a.json", "missing.json"], 3, "missing.json"),

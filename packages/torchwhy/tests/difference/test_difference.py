@@ -265,7 +265,7 @@ def test_where_a_rule_failed_nothing_is_fixed():
     a, b = loop(STEADY, gpu=False, extra=[(LOADER, 0.15, "note")]), loop(STEADY, gpu=False)
     (fate,) = diff(*traces(a, b), rules=[breaks_off]).findings
     assert fate.state == "unknown"
-    assert fate.note == "could not be looked for on B: KeyError: 'Input Dims'"
+    assert fate.note == "could not be checked on B: KeyError: 'Input Dims'"
 
 
 @rule("X8", "fails-when-asked-for-less", source="a test")
@@ -281,4 +281,4 @@ def test_a_rule_that_fails_with_a_lower_threshold_stops_nothing(monkeypatch):
     monkeypatch.setattr("torchwhy.difference.findings.all_rules", lambda: (fails_when_asked_for_less,))
     a, b = loop(STEADY, gpu=False, extra=[(LOADER, 0.15, "note")]), loop(STEADY, gpu=False)
     (fate,) = diff(*traces(a, b), rules=[fails_when_asked_for_less]).findings
-    assert (fate.state, fate.note) == ("unknown", "could not be looked for on B: KeyError: 'Input Dims'")
+    assert (fate.state, fate.note) == ("unknown", "could not be checked on B: KeyError: 'Input Dims'")

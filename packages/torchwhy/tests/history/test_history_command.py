@@ -149,7 +149,7 @@ def test_the_page_shows_each_series_and_fetches_nothing(runs):
         (("prune",), 2, "ACTION must be one of add, check, page, got 'prune'"),
         (("add",), 2, "torchwhy history add needs the runs to add"),
         (("check", "a.json"), 2, "torchwhy history check takes no RUN, got a.json"),
-        (("check", "--fail-on-slower", "-1"), 2, "--fail-on-slower must be a percentage from 0 on, got -1.0"),
+        (("check", "--fail-on-slower", "-1"), 2, "--fail-on-slower must be a percentage of 0 or more, got -1.0"),
         (("add", "m.json", "--name", ""), 2, "--name must not be empty"),
         (("check", "--format", "xml"), 2, "--format must be one of"),
         (("check",), 3, "torchwhy-history.sqlite does not exist; `torchwhy history add RUN` makes it"),

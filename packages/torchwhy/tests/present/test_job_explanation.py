@@ -100,7 +100,7 @@ def test_all_numbers_of_the_verdict_are_one_ranks(tmp_path):
     assert "operators compute for 20% of the time, it only communicates for 76%" in found.sentence
     assert "does neither for 4.0%" in found.sentence
     found = describe_job(write_gloo(tmp_path / "three", [900, 200, 500]), ()).verdict
-    assert "on rank 2, the middle one of 3 ranks by communication, operators compute for 50%" in found.sentence
+    assert "on rank 2, the median of 3 ranks by communication, operators compute for 50%" in found.sentence
 
 
 def test_waiting_within_a_backward_node_is_not_computing(tmp_path):

@@ -20,7 +20,7 @@ CLASSES = {
 
 
 def build(job: dict[str, Any], fs: float | None) -> list[Any]:
-    """Return the job's filters as modules, with or without a sample rate of their own."""
+    """Return the job's filters as modules, with or without their own sample rate."""
     from torchfx import filter
 
     modules: list[Any] = []

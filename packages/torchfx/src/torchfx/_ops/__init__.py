@@ -273,7 +273,7 @@ def error_feedback_forward(
 
 
 def noise_forward(x: Tensor, gain: Tensor, place: Tensor, key: int, density: str, rounded: bool = False) -> Tensor:
-    """Add noise that depends on its key and place alone, or round behind it.
+    """Add noise that depends on its key and place alone, or round after it.
 
     See `_ops/noise/schema.py` for what the numbers are.
 
@@ -399,7 +399,7 @@ def delay_network_forward(
         delays: of n lines, in samples, >= 1.
         system: float64, (..., n + outputs, n + inputs): M. The loops have to decay; that is not checked.
         sos: float64, (..., n, sections, 6): the sections of each line's filter F; None: they change nothing.
-        lines: float64, (..., sum of delays): what went into the lines last, oldest first, one line behind the other;
+        lines: float64, (..., sum of delays): what went into the lines last, oldest first, one line after the other;
             None for silence.
         state: float64, (sections, ..., n, 2): the filters', SciPy's `sosfilt` zi; None starts from rest.
         filter_first: s = A F(r) + B x instead.
@@ -486,7 +486,7 @@ def limiter_forward(
         link: the dimension, from the end, whose channels share the gain of the loudest; it becomes 1. None: no.
 
     Returns:
-        The output, and `state` and `ramp` behind it.
+        The output, and `state` and `ramp` after it.
     """
     return operators["limiter_forward"](x, past, peaks, settings, state, ramp, link)
 
@@ -536,7 +536,7 @@ def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor) -> tuple[
         phase: float64, (...), of the oscillator at the first sample, in turns.
 
     Returns:
-        The output like x, and the phase behind the last sample, in [0, 1].
+        The output like x, and the phase after the last sample, in [0, 1].
 
     Examples:
         >>> import torch
@@ -560,13 +560,13 @@ def modulated_delay_forward(x: Tensor, settings: Tensor, phase: Tensor, past: Te
         phase: as in `modulated_gain_forward`.
 
     Returns:
-        The output like x, the phase behind the last sample, and the last `kept` samples in the delay.
+        The output like x, the phase after the last sample, and the last `kept` samples in the delay.
     """
     return operators["modulated_delay_forward"](x, settings, phase, past)
 
 
 def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mix a signal with itself behind all-pass filters of first order, whose corner swings with an oscillator.
+    """Mix a signal with itself after all-pass filters of first order, whose corner swings with an oscillator.
 
     See `_ops/modulation/schema.py` for the formulas.
 
@@ -578,7 +578,7 @@ def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) ->
         state: float64, (stages, ...): of each filter.
 
     Returns:
-        The output like x, the phase behind the last sample, and the filters' state.
+        The output like x, the phase after the last sample, and the filters' state.
     """
     return operators["phaser_forward"](x, settings, phase, state)
 

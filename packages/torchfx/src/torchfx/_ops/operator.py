@@ -408,7 +408,7 @@ class _Registration:
         the first argument gets it too.
 
         Returns:
-            The arguments, and how many dimensions of 1 each tensor got behind its batch, by name.
+            The arguments, and how many dimensions of 1 each tensor got after its batch, by name.
         """
         dims = (*in_dims, *(None for _ in range(len(arguments) - len(in_dims))))
         ranks = {}
@@ -449,7 +449,7 @@ class _Registration:
 
 
 def _with_batch(tensor: Tensor, dim: int | None, size: int, operand: Operand, missing: int, always: bool) -> Tensor:
-    """Return a tensor with the batch as its first leading dimension and `missing` dimensions of 1 behind it."""
+    """Return a tensor with the batch as its first leading dimension and `missing` dimensions of 1 after it."""
     if dim is None:
         if not always:
             return tensor

@@ -222,7 +222,7 @@ class Program:
 
         Args:
             source: the buffer to read.
-            taps: (..., n), or (..., width, width, n) for groups of so many channels, each from input i to output o.
+            taps: (..., n), or (..., width, width, n) for groups of `width` channels, each from input i to output o.
             state: (..., n - 1), or (..., width, width, n - 1).
             width: channels of a group.
         """
@@ -330,7 +330,7 @@ class Program:
 
         Args:
             source: the buffer to read.
-            past: (..., before): the magnitudes of so many samples before, one for several channels that share theirs.
+            past: (..., before): the magnitudes of the samples before, one for several channels that share theirs.
         """
         linked = self._sharing(past.shape[:-1])
         return self._append("maximum", source, linked=linked, before=past.shape[-1], past=past)
@@ -478,7 +478,7 @@ class Program:
 
         Args:
             result: the buffer.
-            late: None: `run` takes blocks. Else it takes whole signals, adds so many samples of silence, and leaves out
+            late: None: `run` takes blocks. Else it takes whole signals, adds `late` samples of silence, and leaves out
                 as many at the beginning of the output. It begins with copies of the states, which are not needed then,
                 and any number of threads may call it.
         """

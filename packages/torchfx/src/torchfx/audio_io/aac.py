@@ -2,7 +2,7 @@
 
 The length of an .m4a written here is exact: its edit list (ISO/IEC 14496-12, 8.6.6) leaves out the encoder's delay and
 what fills up the last packet, in samples. Other programs' edit lists may count milliseconds. ADTS has no place for
-either: a recording comes back behind 1024 samples of silence, in whole packets of 1024.
+either: a recording comes back after 1024 samples of silence, in whole packets of 1024.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class AACReader:
             self._rest = self._rest[count:]
             done += count
         self._position += done
-        # An edit list in milliseconds may end behind the last sample.
+        # An edit list in milliseconds may end after the last sample.
         if done < len(out) and self._position + self.samplerate // 1000 >= self.frames:
             out[done:] = 0
             done = len(out)

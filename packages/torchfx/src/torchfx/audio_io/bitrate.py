@@ -110,5 +110,5 @@ def vorbis_bitrate(start: bytes) -> int | None:
 
 
 def mean_bitrate(size: int, frames: int, fs: int, encoding: str) -> int:
-    """Return the bit rate of a file of so many bytes, headers and pictures among them."""
+    """Return the bit rate of a file of this size in bytes, with headers and pictures."""
     return round(size * 8 * fs / (frames + (MP3_LEAD if encoding == "MPEG_LAYER_III" else 0)))

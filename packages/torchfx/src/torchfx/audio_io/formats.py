@@ -131,13 +131,13 @@ def kept_encoding(path: str | os.PathLike[str] | BinaryIO, source: AudioInfo, fo
     Args:
         path: the output, whose suffix decides its format.
         source: what was read.
-        format: the output's format, instead of the suffix.
+        format: the output's format, if its suffix names no format.
 
     Returns:
         The encoding to pass to `save` or `Writer`.
 
     Raises:
-        ArgumentError: an unknown format.
+        ArgumentError: an unknown format, or another format than the suffix names.
     """
     container = output_format(path, format)
     if container == source.format and source.encoding in _writable(container):
@@ -158,15 +158,20 @@ def output_format(path: str | os.PathLike[str] | BinaryIO, format: str | None) -
 
 
 def named_format(suffix: str, name: str | None, path: str) -> str:
-    """Return the format that `name` names, or `suffix` where there is no name, or raise."""
+    """Return the format that `name` or `suffix` names; raise if there is no such format, or if both disagree."""
+    by_suffix = FORMATS.get(suffix.lower())
     if name is None:
-        container = FORMATS.get(suffix.lower())
-        if container is None:
+        if by_suffix is None:
             raise ArgumentError(f"path must end in one of {', '.join(FORMATS)} (or pass format=), got {path!r}")
-        return container
+        return by_suffix
     container = name.upper()
     if container not in DEFAULT_ENCODING:
         raise ArgumentError(f"format must be one of {', '.join(DEFAULT_ENCODING)}, got {name!r}")
+    if by_suffix not in {None, container}:
+        raise ArgumentError(
+            f"format must be {by_suffix}, the format of the suffix {suffix} of {path}, got {name}; use another suffix, "
+            f"or omit format"
+        )
     return container
 
 
@@ -219,7 +224,7 @@ def file_rate(container: str, fs: float) -> int:
 
 
 def check_channels(container: str, channels: int) -> int:
-    """Return the number of channels, or raise where the format has no room for so many."""
+    """Return the number of channels, or raise if the format holds fewer."""
     if whole_number("channels", channels, 1) > MOST_CHANNELS[container]:
         raise ArgumentError(
             f"ys must have 1 to {MOST_CHANNELS[container]} channels in {container} files, got {channels}"
@@ -228,7 +233,7 @@ def check_channels(container: str, channels: int) -> int:
 
 
 def long_format(container: str, encoding: str, samples: int) -> str:
-    """Return the container that can count the bytes of so many samples; libsndfile would lose the rest silently."""
+    """Return the container that can count the samples' bytes; libsndfile would lose the rest silently."""
     size = samples * (BITS.get(encoding, 8) // 8)
     if container not in {"WAV", "AIFF"} or size < COUNTABLE:
         return container

@@ -20,7 +20,7 @@ START = 1 << 16  # bytes: where tags in front of the samples are
 
 
 class Chunks(NamedTuple):
-    """Of a WAV or an AIFF.
+    """The chunks of a WAV or an AIFF.
 
     Attributes:
         promised: size of the chunk of samples, bytes; 0 without one.

@@ -22,7 +22,7 @@ LIBSNDFILES = (
     "title", "artist", "album", "comment", "date", "copyright", "software", "genre", "tracknumber", "license",
 )  # fmt: skip
 TAGS = (*LIBSNDFILES, "albumartist", "composer", "discnumber")
-# What libsndfile 1.2.2 gives back of each; mutagen writes the rest, but for an MP3's software. Its reader of an AIFF's
+# What libsndfile 1.2.2 gives back of each; mutagen writes the rest, except an MP3's software. Its reader of an AIFF's
 # software runs past the end of the text, and LAME writes its own name there in an MP3.
 HELD = {
     "WAV": frozenset(LIBSNDFILES) - {"license"},
@@ -155,6 +155,6 @@ def _shows_more(container: str, start: bytes) -> bool:
 
 
 def write_tags(file: SoundFile, tags: Mapping[str, str]) -> None:
-    """Give tags to a file that holds no samples yet: most formats have no place behind them."""
+    """Give tags to a file that holds no samples yet: most formats have no place after them."""
     for name, text in tags.items():
         setattr(file, name, text)

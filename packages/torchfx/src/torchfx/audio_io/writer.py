@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["ClippingWarning", "Writer", "save"]
 
 FLOATS = {"FLOAT", "DOUBLE"}
-PLAIN = {"WAV", "AIFF", "RAW"}  # hold samples one after the other, but for those of compressing encodings
+PLAIN = {"WAV", "AIFF", "RAW"}  # hold samples one after the other, except for those of compressing encodings
 SPECTRA = {"VORBIS", "OPUS", "MPEG_LAYER_III", "AAC"}  # hold samples beyond full scale, until they are decoded
 
 
@@ -67,7 +67,7 @@ class Writer:
             current position.
         fs: sample rate, Hz, an integer.
         channels: number of channels.
-        format: the format's name, instead of the suffix.
+        format: the format's name, if the suffix names no format; it must not contradict the suffix.
         encoding: "PCM_S", "PCM_U", "PCM_F", "ULAW", "ALAW", or libsndfile's name of a subtype; defaults: float for WAV,
             24-bit integers for FLAC and AIFF, Vorbis for OGG.
         bits_per_sample: 8, 16, 24, 32 (or 64 for "PCM_F").
@@ -84,7 +84,8 @@ class Writer:
         frames: number of frames written so far.
 
     Raises:
-        ArgumentError: the format is unknown, or does not support the encoding, rate, number of channels or tag.
+        ArgumentError: the format is unknown, contradicts the suffix, or does not support the encoding, rate, number of
+            channels or tag.
         ArgumentTypeError: the target is neither a path nor a binary file object, or a tag is not a string.
         AudioFileError: the folder is missing, the file cannot be written, or AAC needs PyAV, which is not installed.
 

@@ -56,7 +56,7 @@ def _number(text: str, unit: str, example: str) -> float:
         raise typer.BadParameter(f"{error}; write for example {example}") from None
 
 
-Form = Annotated[str, typer.Option("--format", help="text or json.")]
+Form = Annotated[str, typer.Option("--format", help="Output format: text or json.")]
 Rate = Annotated[
     float, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate, such as 48000 or 44.1kHz.", parser=_rate)
 ]
@@ -72,7 +72,7 @@ DeviceRate = Annotated[
     ),
 ]
 Block = Annotated[int, typer.Option("--block", help="Samples per block.")]
-Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Also write a plot.")]
+Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Also write a plot to this file.")]
 InputDevice = Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name of the device.")]
 OutputDevice = Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name of the device.")]
 Clock = Annotated[
@@ -91,7 +91,11 @@ Ceiling = Annotated[
 ]
 Midi = Annotated[
     list[str] | None,
-    typer.Option("--midi", metavar="CONTROLLER=PARAMETER", help="A MIDI controller, as in 7=cutoff; repeatable."),
+    typer.Option(
+        "--midi",
+        metavar="CONTROLLER=PARAMETER",
+        help="Control a parameter with a MIDI controller, as in 7=cutoff; repeatable.",
+    ),
 ]
 Seconds = Annotated[
     float | None,
@@ -138,11 +142,14 @@ def process(
 ) -> None:
     """Process audio files with a chain of filters and effects.
 
-    Parameters go by position or name, frequencies may carry Hz or kHz:
+    Parameters are given by position or name; frequencies may have the unit Hz or
+    kHz:
+
     torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB --rate 48kHz
-    Several inputs go into a folder; so does one if OUT ends in / or has no
-    suffix. A folder is an input, too; a .csv or .parquet file lists inputs in its
-    column "path".
+
+    OUT is a folder if there are several inputs, or if it ends in / or has no
+    suffix. An input may be a folder, or a .csv or .parquet file that lists inputs
+    in its column "path".
     """
     _keep_what_is_imported()
     from torchfx.cli import process as command
@@ -214,6 +221,8 @@ def watch(
 ) -> None:
     """Process audio files as they arrive in a folder, until Ctrl-C.
 
+    torchfx watch incoming/ clean/ --preset speech-16k
+
     A file has arrived when its size has not changed between two checks. A manifest
     in OUT lists the finished files, which are not processed again after a restart.
     """
@@ -231,8 +240,8 @@ def info(
 ) -> None:
     """Show the contents of audio files, or, without files, versions, threads, GPU and the backend of each device.
 
-    Exit status 1: some files could not be read; 2: misuse; 3: none could.
-    `torchfx stats` measures loudness in detail.
+    Exit status 1: some files could not be read; 2: misuse; 3: no file could be
+    read. torchfx stats measures loudness in detail.
     """
     if files and not loudness:
         _start_at_once()
@@ -248,7 +257,8 @@ def stats(
 ) -> None:
     """Measure the loudness of audio files: integrated, range, maxima, true peak (EBU R 128, ITU-R BS.1770).
 
-    Exit status 1: some files could not be measured; 2: misuse; 3: none could.
+    Exit status 1: some files could not be measured; 2: misuse; 3: no file could
+    be measured.
     """
     from torchfx.cli import stats as command
 
@@ -259,13 +269,16 @@ def stats(
 def spectrogram(
     source: Annotated[str, typer.Argument(metavar="FILE", help="An audio file.")],
     png: Annotated[
-        Path | None, typer.Option("--png", metavar="FILE", help="Write a plot to this file instead.")
+        Path | None, typer.Option("--png", metavar="FILE", help="Write a plot to this file instead of the terminal.")
     ] = None,
     mel: Annotated[
         int | None, typer.Option("--mel", metavar="BANDS", help="Number of mel bands; by default FFT bins.")
     ] = None,
 ) -> None:
-    """Plot the spectrogram of an audio file, from its noise floor up."""
+    """Plot the spectrogram of an audio file, from its noise floor up.
+
+    torchfx spectrogram in.wav --mel 80 --png mel.png
+    """
     from torchfx.cli import spectrogram as command
 
     raise typer.Exit(command.run(source, png, mel))
@@ -281,9 +294,10 @@ def trim(
 ) -> None:
     """Copy a part of an audio file.
 
-    A TIME is in seconds, or has a unit: 250ms, 1:30, "480 samples". With a - in
-    front it counts from the end:
     torchfx trim in.wav out.wav --start 0.5 --end -250ms
+
+    A TIME is in seconds, or has a unit: 250ms, 1:30, "480 samples". A negative
+    TIME counts from the end.
     """
     _start_at_once()
     from torchfx.cli import edit as command
@@ -296,7 +310,10 @@ def concat(
     paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then the file to write.")],
     force: Force = False,
 ) -> None:
-    """Concatenate audio files with the same sample rate and number of channels."""
+    """Concatenate audio files with the same sample rate and number of channels.
+
+    torchfx concat first.wav second.wav out.wav
+    """
     _start_at_once()
     from torchfx.cli import edit as command
 
@@ -412,7 +429,11 @@ def effects(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A filter or effect.")] = None,
     form: Form = "text",
 ) -> None:
-    """List the filters and effects, or show one: its parameters with ranges and defaults, and an example."""
+    """List the filters and effects, or show one: its parameters with ranges and defaults, and an example.
+
+    torchfx effects
+    torchfx effects compressor
+    """
     from torchfx.cli import effects as command
 
     raise typer.Exit(command.run(name, form))
@@ -441,7 +462,7 @@ def response(
 def suggest(
     effect: Effects,
     length: Annotated[str, typer.Option("--length", "-l", metavar="TIME", help="Duration of the signal.")] = "60",
-    channels: Annotated[int, typer.Option("--channels", help="Channels of the signal.")] = 2,
+    channels: Annotated[int, typer.Option("--channels", help="Number of channels of the signal.")] = 2,
     rate: Rate = 48_000,
     form: Form = "text",
 ) -> None:
@@ -496,12 +517,16 @@ def play(
     output_device: OutputDevice = None,
     midi: Midi = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", metavar="TIME", help="Duration to play.", parser=_seconds)
+        float | None,
+        typer.Option("--seconds", metavar="TIME", help="Duration; by default to the end of the file.", parser=_seconds),
     ] = None,
     clock: Clock = False,
     ceiling: Ceiling = "12",
 ) -> None:
-    """Play an audio file, optionally through a chain, with the keys and display of torchfx live."""
+    """Play an audio file, optionally through a chain, with the keys and display of torchfx live.
+
+    torchfx play in.wav -e lobutterworth:2kHz
+    """
     from torchfx.cli import live as command
 
     controllers = tuple(midi or ())
@@ -522,7 +547,10 @@ def record(
     clock: Clock = False,
     ceiling: Ceiling = "12",
 ) -> None:
-    """Record from a sound device into an audio file, which appears when the recording ends."""
+    """Record from a sound device into an audio file, which appears when the recording ends.
+
+    torchfx record out.wav --channels 1 --seconds 10
+    """
     from torchfx.cli import live as command
 
     request = command.Request(rate, block, channels, input_device, None, (), seconds, clock, ceiling)

@@ -35,7 +35,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("daemon", "follow"), "watch"),
     **dict.fromkeys(("env", "status", "version", "versions"), "info"),
 }
-"""What SoX, FFmpeg and others call a command, and the command here."""
+"""The names of commands in SoX, FFmpeg and others, and the command here."""
 
 OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("ar", "fs", "freq", "resample", "sample-rate", "samplerate", "sr"), ("--rate",)),

@@ -47,8 +47,8 @@ class Request:
         typer.Option(
             "--format",
             metavar="NAME",
-            help="wav, flac, ogg, mp3, m4a ...; for features npy, npz, safetensors, parquet; default: OUT's suffix, "
-            "which it may not contradict.",
+            help="Format of the outputs: wav, flac, ogg, mp3, m4a ...; for features npy, npz, safetensors, parquet. It "
+            "must not contradict OUT's suffix, which is the default.",
         ),
     ] = None
     bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; by default the source's.")] = None
@@ -68,17 +68,26 @@ class Request:
         bool, typer.Option("--recursive", "-R", help="Include subfolders, and keep the folder structure.")
     ] = False
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel files.", show_default="processors")
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, help="Number of files to process at the same time.", show_default="all processors"
+        ),
     ] = None
     engine: Annotated[
-        str, typer.Option("--engine", help="processes, threads, or ray (a cluster, or a local instance).")
+        str,
+        typer.Option(
+            "--engine", help="What processes the files: processes, threads, or ray (a cluster, or a local instance)."
+        ),
     ] = "processes" if sys.platform == "linux" else "threads"
     skip_existing: Annotated[
         bool,
-        typer.Option("--skip-existing", help="Keep a manifest in OUT; process only new, changed and unfinished files."),
+        typer.Option(
+            "--skip-existing", help="Keep a manifest in OUT, and process only new, changed and unfinished files."
+        ),
     ] = False
     failures: Annotated[
-        Path | None, typer.Option("--failures", metavar="FILE", help="Write a table of failures, CSV or JSON.")
+        Path | None,
+        typer.Option("--failures", metavar="FILE", help="Write a table of failures to this file, as CSV or JSON."),
     ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned work and write nothing.")] = False
     force: Force = False

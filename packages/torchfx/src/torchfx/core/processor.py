@@ -121,7 +121,7 @@ class Processor(Responses, Declared):
     """What plans do with it: "lti", "causal", "measured", "whole"; "chain" and "parallel" for the containers."""
 
     derived_kind: ClassVar[str] = ""
-    """The same, but for a `forward` written on top: what calling `super().forward` in there means."""
+    """The same, except for a `forward` written on top: what calling `super().forward` in there means."""
 
     takes: ClassVar[str] = "samples"
     gives: ClassVar[str] = "samples"

@@ -35,10 +35,10 @@ MOST_OF_HALVED = 0.95
 """The output's rate over the divided one, at most: where they are closer, the second low-pass needs too many taps."""
 
 MARGIN_DB = 6
-"""By how much more the second of two low-passes attenuates: without it, the images of both add to -172 dB at "VHQ"."""
+"""How much more the second of two low-passes attenuates: without it, the images of both add to -172 dB at "VHQ"."""
 
 DOUBLED_DB = 4
-"""By how much more both attenuate where the first doubles the rate: it makes images of all of the pass band, too."""
+"""How much more both attenuate where the first doubles the rate: it makes images of all of the pass band, too."""
 
 
 class Stage(NamedTuple):

@@ -16,7 +16,7 @@ from torchfx.plan import plan_of
 __all__ = ["look_for_seams"]
 
 PIECES = 3
-"""So many neighbours in order, of one length, are no chance."""
+"""Three neighbours in order, of equal length, are not a coincidence."""
 
 _before: tuple[Any, ...] = ()
 _said = False
@@ -45,7 +45,7 @@ def look_for_seams(ys: Tensor, module: nn.Module, fs: float) -> None:
         return
     _said, _before = True, ()
     warnings.warn(
-        f"{count} waves in a row were pieces of one signal, each behind the other, and the chain began each from rest: "
+        f"{count} waves in a row were pieces of one signal, each after the other, and the chain began each from rest: "
         f"what it remembers is lost between them. torchfx.realtime.Stream(chain, fs, channels) keeps it from block to "
         f"block, torchfx.realtime.process_file reads files in blocks. Said once; separate examples are not concerned",
         UserWarning,

@@ -232,7 +232,7 @@ class Wave:
         bits_per_sample: int | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        """Write a file; the suffix selects the format.
+        """Write a file; the suffix selects the format, or `format` if the suffix names no format.
 
         See `torchfx.audio_io.save` for the arguments and errors. By default the tags that `from_file` stored in the
         metadata are written, if the format supports them.

@@ -44,7 +44,7 @@ FREQUENCY, SCALE = named("centre", frequency()), named("scale", choice(SCALES))
 
 
 def spaced(f_min: float, f_max: float, count: int, scale: Scale) -> list[float]:
-    """Return so many frequencies (Hz) at equal distances on a scale, both ends among them.
+    """Return `count` frequencies (Hz) at equal distances on a scale, both ends included.
 
     Args:
         f_min, f_max: Hz, ascending.

@@ -19,13 +19,14 @@ COLORS = {"white": 0, "pink": 5, "brown": 3}
 """The colours, and how many sections make each of white noise."""
 
 CORNER = 1e-4
-"""As a part of the sample rate: below it, inaudible, coloured noise is flat."""
+"""Part of the sample rate below which, inaudibly, coloured noise is flat."""
 
 RATIO, POLES = 4, 8
-"""Of pink noise: from pole to pole, which leaves a ripple of 0.04 dB, and how many it takes to pass fs/2."""
+"""Ratio of neighbouring poles of pink noise, which leaves a ripple of 0.04 dB, and how many poles pass fs/2."""
 
 TOP = (1.0, 0.9365852, 0.15188584), (1.0, 0.84683598, 0.09609664)
-"""What 1 - 1/z lacks to rise like the frequency up to fs/2, its root: sqrt(sin(w/2) / (w/2)), fitted to 0.06 dB."""
+"""The correction with which 1 - 1/z rises like the frequency up to fs/2, its root: sqrt(sin(w/2) / (w/2)), fitted to
+0.06 dB."""
 
 
 def color_sections(color: str) -> Tensor:

@@ -45,7 +45,7 @@ BAND_TYPES = ("lowpass", "highpass", "bandpass", "bandstop")
 BESSEL_NORMS = ("phase", "delay", "mag")
 MOST_RIPPLE = 3000.0  # dB; float64 holds no larger one's power
 LEAST_GAIN = 1e-290
-"""Of a filter's first section, which has the whole gain: samples times it are still normal numbers."""
+"""The least gain of a filter's first section, which has the whole gain: samples times it are still normal numbers."""
 
 MOST_ORDER = 1000  # float64 holds filters of some 100 poles at best
 MOST_BESSEL = 50  # SciPy finds no poles for some higher orders

@@ -54,7 +54,7 @@ class Prototype(NamedTuple):
 
 
 MOST_SORTED = 12
-"""So many pairs lose less than 1e-10 of the peak in any family, as they are sorted."""
+"""Up to this number of pairs, sorted as they are, lose less than 1e-10 of the peak in any family."""
 
 
 def butterworth(order: int) -> Prototype:
@@ -126,8 +126,8 @@ def _remembered(family: str, order: int, parameters: tuple[float, ...], inverted
 def _balanced(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """Return pairs in an order in which no part of the cascade is much louder than all of it.
 
-    Each place gets the pair with which the largest gain up to it, times the largest one behind it, is least. What is
-    rounded within a cascade is raised by what lies behind: sorted, the pairs of a Chebyshev filter of order 64 first
+    Each place gets the pair with which the largest gain up to it, times the largest one after it, is least. What is
+    rounded within a cascade is raised by what lies after: sorted, the pairs of a Chebyshev filter of order 64 first
     take away 1e16 and then give it back.
     """
     places = np.concatenate([np.geomspace(1e-3, 1e3, 601), [abs(complex(pair.re, pair.im)) for pair in pairs]])

@@ -20,7 +20,7 @@ QUALITIES = {"HQ": 126.0, "VHQ": 176.0}
 """Attenuation that the window is designed for, dB, by soxr's names; measured images and aliases are 1 dB higher."""
 
 PASSBAND = 0.913
-"""Where the pass band ends, as a part of half the lower rate; the stop band begins at half the lower rate."""
+"""The end of the pass band, as a part of half the lower rate; the stop band begins at half the lower rate."""
 
 CACHED, SHORT, SHORT_CACHED = 16, 25_000, 128
 """How many low-passes are kept, and how many that reach up to so far: 0.4 MB each at most, many for drawn speeds."""

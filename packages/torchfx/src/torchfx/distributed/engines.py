@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "Work", "cores"]
 
 AHEAD = 64  # jobs handed out for each worker: a long file keeps the others busy that long
-GRACE_S = 2.0  # a fork whose parent was killed has so long to drop the file under way
+GRACE_S = 2.0  # time for a fork whose parent was killed to drop its current file
 RAY_TASK = 16  # files of one task: starting a task takes a few milliseconds
 
 

@@ -224,8 +224,8 @@ class _Work:
             samples = self.reader.frames * self.reader.channels
             if samples > WHOLE_LIMIT:
                 raise ArgumentError(
-                    f"{self.reader.name}: {error}, which may have {WHOLE_LIMIT} samples over all channels, got "
-                    f"{samples}; cut the file (torchfx split), or run it on a Wave"
+                    f"{self.reader.name}: {error}; the file must then have at most {WHOLE_LIMIT} samples over all "
+                    f"channels, got {samples}; cut the file (torchfx split), or run the chain on a Wave"
                 ) from None
             return of_whole(chain)
 

@@ -33,7 +33,7 @@ class Recipe:
 
     Args:
         effects: filters and effects in order, modules or texts such as "hibutterworth:80,order=4".
-        rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects. Of features: the
+        rate: sample rate of the output, Hz or a text such as "16kHz"; resampled after the effects. Of features: the
             rate of the samples they are made of, resampled in front; by default what they need, else the file's.
         loudness: integrated loudness of the output, LUFS.
         true_peak: level that no peak exceeds before encoding, dB relative to full scale (a limiter with look-ahead).

@@ -18,7 +18,7 @@ from torchfx.plan.lti import cascade
 __all__ = ["Delay", "PingPongDelay"]
 
 LONGEST_S = 600
-"""Of a delay: all of it is kept in memory."""
+"""The longest delay: all of it is kept in memory."""
 
 
 class FeedbackDelay(DelayNetwork):

@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 LOWEST = -1e4
-"""Of a gain in dB that nothing bounds: below what a double holds as a factor."""
+"""The lowest gain in dB without a given limit: as a factor it is below the smallest double."""
 
 MEAN, LATE, OWN = 2, 3, 4
 """The places of the mean square and the signal's delay in the state, and that of the side chain's first tensor."""
 
 SILENCE_DB = 20 * math.log10(QUIETEST)
-"""Where levels end."""
+"""The lowest level."""
 
 DETECTORS = ("peak", "rms")
 

@@ -65,7 +65,7 @@ class Fade(Processor):
             yield self._faded(y, start, x.time)
 
     def _faded(self, x: Tensor, start: int, time: int) -> Tensor:
-        """Return a piece that begins at a sample of a signal of so many."""
+        """Return a piece that begins at a sample of a signal with this number of samples."""
         rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
         first, last = (duration_samples(each, rate) for each in (self.fade_in, self.fade_out))
@@ -85,7 +85,7 @@ class Fade(Processor):
 
 
 def _rising(shape: str, length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return the gains of a fade-in of so many samples, computed in float64."""
+    """Return the gains of a fade-in of this length in samples, computed in float64."""
     at = torch.arange(length, dtype=torch.float64, device=device)
     return SHAPES[shape](at / max(1, length - 1)).to(dtype)
 

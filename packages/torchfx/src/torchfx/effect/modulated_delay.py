@@ -21,7 +21,7 @@ from torchfx.tensors import columns, is_readable
 __all__ = ["Chorus", "Flanger", "Vibrato"]
 
 LONGEST_MS = 100.0
-"""Of a delay at the end of its swing; streams keep so much of the past whatever the delay is."""
+"""The longest delay at the end of its swing. Streams keep this much of the past for every delay."""
 
 
 class Chorus(Processor):

@@ -33,7 +33,7 @@ from torchfx.tensors import broadcast_shapes, settings_on
 __all__ = ["DeEsser", "MultibandCompressor"]
 
 ORDER = 4
-"""Of the Linkwitz-Riley filters between bands: 24 dB per octave, the usual one."""
+"""Order of the Linkwitz-Riley filters between bands: 24 dB per octave, the usual one."""
 
 CHANNELS = -3
 """Their dimension, in front of bands and time."""

@@ -21,7 +21,7 @@ from torchfx.tensors import cut
 
 __all__ = ["NoiseReduction"]
 
-QUIETEST = 10  # one frame in so many shows the noise, where no recording of it is given
+QUIETEST = 10  # one frame in 10 shows the noise if no recording of the noise is given
 
 
 class NoiseReduction(Processor):

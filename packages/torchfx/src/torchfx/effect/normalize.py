@@ -22,7 +22,7 @@ R128 = -23.0  # LUFS, the target level of EBU R 128
 PERCENTILE = 99.0
 
 BINS = 1 << 16
-"""Of the magnitudes whose percentile is found: one for each value of a float32's first 16 bits behind the sign."""
+"""Bins of the magnitudes' histogram: one for each value of a float32's first 16 bits after the sign."""
 
 
 class Normalize(Processor):

@@ -38,7 +38,8 @@ CLOSE = 5e-6
 """How far off a ratio may be, as a part of it: 0.01 cents."""
 
 MOST_PHASES = 5000
-"""Of a low-pass. Shifts by less than 0.4 cents may be off by more than `CLOSE`: they become none."""
+"""The largest number of phases of a low-pass. Shifts by less than 0.4 cents may be off by more than `CLOSE`: they
+become no shift."""
 
 
 class TimeStretch(Processor):
@@ -148,6 +149,12 @@ class PitchShift(Processor):
         """Raise if a parameter is invalid."""
         _check_power_of_two(self.n_fft)
 
+    def refusal(self) -> str:
+        """Return the reason why the processor cannot run in a stream; "" if it can."""
+        if self.method == "phase_vocoder":
+            return ""
+        return f'with method="{self.method}" needs the whole signal (streams need method="phase_vocoder")'
+
     def lti(self, rate: Any) -> LTI | None:
         """Return the identity if the pitch does not change."""
         down, up = self.ratio()
@@ -199,8 +206,8 @@ class PitchShift(Processor):
         It holds past input, the last spectrum, the pending overlap-add output, the last stretched samples, the last
         outputs, and the number of inputs with the pitch ratio.
         """
-        if self.method != "phase_vocoder":
-            raise StreamError(f'PitchShift(method="{self.method}") needs the whole signal; "phase_vocoder" streams')
+        if self.refusal():
+            raise StreamError(f"{self._get_name()} {self.refusal()}")
         (down, up), hop = self.ratio(), self.n_fft // OVERLAP
         n_taps = 2 * self._reach() // up + 1
         kept = (self.n_fft + hop, self.n_fft - hop, n_taps, resampled_length(hop, up, down) + 6)

@@ -86,7 +86,7 @@ def _system(channels: int, feedback: Tensor, mixed: Tensor, dry: Tensor, gain: f
         channels: how many.
         feedback: of the combs, (...).
         mixed: outputs by channels, (..., channels, channels).
-        dry: what outputs have of their own inputs, (...).
+        dry: the gain from each input to the output of the same channel, (...).
         gain: of the inputs, before the combs.
     """
     combs, passes = len(COMBS), len(ALL_PASSES)

@@ -38,7 +38,7 @@ class Waveshaping(Processor):
 
     @property
     def _times(self) -> int:
-        """How many times the rate is: `oversample`, which subclasses declare behind their own parameters."""
+        """How many times the rate is: `oversample`, which subclasses declare after their own parameters."""
         found: Any = self.oversample
         times: int = found
         return times
@@ -69,7 +69,7 @@ class Waveshaping(Processor):
         x = x.expand(*state[0].shape[:-1], time)
         reach, late = resampling_reach(up, 1, "HQ"), self._wait * up
         heard = torch.cat([state[0], x], dim=-1)
-        # Both begin `late` behind the block: at the higher rate that is a whole number of input samples.
+        # Both begin `late` after the block: at the higher rate that is a whole number of input samples.
         finer = _ops.resample_forward(heard, _taps(up, 1, x), 1, reach + late, time * up)
         shaped = torch.cat([state[1], self.curve(finer)], dim=-1)
         y = _ops.resample_forward(shaped, _taps(1, up, x), up, reach + late, time)

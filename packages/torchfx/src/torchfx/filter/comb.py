@@ -22,7 +22,7 @@ from torchfx.tensors import in_rows, joined, settings_on
 __all__ = ["Comb"]
 
 LONGEST_PERIOD = 1_000_000
-"""In samples: 20 s at 48 kHz."""
+"""The longest period in samples: 20 s at 48 kHz."""
 
 
 class Comb(Processor):

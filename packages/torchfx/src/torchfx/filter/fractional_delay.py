@@ -19,13 +19,13 @@ REACH = 16
 """Samples to each side that an output between two samples is made of."""
 
 LONGEST = 1e8
-"""Of a delay that is a number, in samples."""
+"""The largest delay that is a number, in samples."""
 
 MOST_TAPS = 1_000_000
-"""Of a delay that is a tensor: as many as samples."""
+"""The largest delay that is a tensor, in samples: it has as many taps."""
 
 BETA = 10.0
-"""Of the Kaiser window: 100 dB."""
+"""Parameter of the Kaiser window: 100 dB."""
 
 
 class FractionalDelay(DesignedResponse):

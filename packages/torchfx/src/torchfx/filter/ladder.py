@@ -24,7 +24,7 @@ HALF_POWER = 0.5**0.5
 FED_BACK = "LPF24"
 
 PERIODS = 3.0
-"""Of the cutoff: by then a ladder from rest has settled, but for a strong resonance, which grows from silence."""
+"""Periods of the cutoff until a ladder from rest has settled; a strong resonance grows from silence for longer."""
 
 
 class Ladder(Processor):

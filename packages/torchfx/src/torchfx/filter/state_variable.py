@@ -18,7 +18,7 @@ from torchfx.tensors import check_signal
 __all__ = ["StateVariable"]
 
 GAINED = ("peaking", "lowshelf", "highshelf")
-"""Modes that have a gain of their own."""
+"""Modes with a gain parameter."""
 
 
 class StateVariable(RecursiveFilter):

@@ -27,7 +27,7 @@ CHUNK = 1 << 22  # samples in windows at a time
 def decimate(
     x: Tensor, q: int, n: int | None = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True
 ) -> Tensor:
-    """Keep every `q`-th sample behind a low-pass, like `scipy.signal.decimate`.
+    """Keep every `q`-th sample after a low-pass, like `scipy.signal.decimate`.
 
     `torchfx.filter.Resample` has a sharper low-pass and any ratio of rates.
 

@@ -313,7 +313,7 @@ def dither(waveform: Tensor, density_function: str = "TPDF", noise_shaping: bool
 
 
 def _picked(rows: Tensor) -> Tensor:
-    """Return one of the samples (rows, time), but for the last row and the last sample where there are others."""
+    """Return one of the samples (rows, time), except for the last row and the last sample where there are others."""
     row, sample = (int(torch.randint(size - 1, (1,))) if size > 1 else 0 for size in rows.shape)
     return rows[row, sample]
 

@@ -48,7 +48,7 @@ def welch(
         nperseg: samples in a segment; None: 256, or as many as an array `window` has. A named window is at most as long
             as the signal.
         noverlap: samples that neighbours share, fewer than `nperseg`; None: half.
-        nfft: samples that are transformed, with zeros behind the segment, >= nperseg; None: nperseg.
+        nfft: samples that are transformed, with zeros after the segment, >= nperseg; None: nperseg.
         detrend: what is subtracted from each segment: its mean ("constant") or its line of regression ("linear");
             False: nothing. Or a function of segments (..., segments, nperseg).
         return_onesided: whether only frequencies >= 0 are returned, with the power of those below added.
@@ -121,7 +121,7 @@ def hilbert(x: Tensor, N: int | None = None, axis: int = -1) -> Tensor:  # noqa:
 
     Args:
         x: float32 or float64, time along `axis`.
-        N: how many samples are transformed, with zeros behind the signal or its end cut off; None: all.
+        N: how many samples are transformed, with zeros after the signal or its end cut off; None: all.
         axis: the time's axis.
 
     Returns:
@@ -158,7 +158,7 @@ def envelope(
 
     Args:
         z: float32 or float64, real, time along `axis`, n samples.
-        bp_in: the band: the first bin of the discrete Fourier transform that belongs to it and the first behind it,
+        bp_in: the band: the first bin of the discrete Fourier transform that belongs to it and the first after it,
             -n // 2 <= first < last <= (n + 1) // 2; None: the lowest, and the end. Bin k lies at k fs / n.
         n_out: how many samples come back, evenly spaced over the same time; None: n.
         squared: whether the envelope's square is returned.

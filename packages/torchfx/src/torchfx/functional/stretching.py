@@ -82,7 +82,7 @@ def stretched_length(time: int, rate: float) -> int:
 
 
 def stretched(x: Tensor, rate: float, method: str, n_fft: int, length: int) -> Tensor:
-    """Return the first `length` samples of a stretched signal, which is silent behind its end."""
+    """Return the first `length` samples of a stretched signal, which is silent after its end."""
     if x.numel() == 0:
         return x.new_zeros(*x.shape[:-1], length)
     return (_phase_vocoder if method == "phase_vocoder" else _wsola)(x, rate, n_fft, length)

@@ -242,7 +242,7 @@ def add_noise(waveform: Tensor, noise: Tensor, snr: Tensor, lengths: Tensor | No
     Args:
         waveform, noise: float32 or float64, (..., time); leading dimensions broadcast.
         snr: decibels, (...).
-        lengths: how many samples of each signal count, (...); None: all. Noise is added behind them, too.
+        lengths: how many samples of each signal count, (...); None: all. Noise is added after them, too.
 
     Returns:
         The sum, (..., time). To silence nothing is added, and silence adds nothing, where torchaudio's result is NaN.

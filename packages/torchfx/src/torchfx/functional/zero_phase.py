@@ -44,7 +44,7 @@ def filtfilt(
             backwards first makes the least difference (Gustafsson, "Determining the initial states in forward-backward
             filtering", IEEE Transactions on Signal Processing 44, 1996).
         irlen: for "gust", after how many samples the filter's response counts as over; None: never. The states are
-            solved for with matrices of so many rows, or of as many as the signal has samples.
+            solved for with matrices of this number of rows, or of the signal's length.
 
     Returns:
         The output like x.

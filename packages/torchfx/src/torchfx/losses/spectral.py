@@ -19,7 +19,7 @@ __all__ = ["MelSTFTLoss", "MultiResolutionSTFTLoss", "STFTLoss", "SumAndDifferen
 EPSILON = 1e-8
 DISTANCES = ("L1", "L2")
 PART = 1 << 17
-"""Magnitudes that are worked on at a time: some arrays of so many lie in a processor's second-level cache."""
+"""Magnitudes that are processed at a time: a few arrays of this size fit into a processor's second-level cache."""
 
 Parts = Sequence[tuple[Tensor, Tensor]]
 """Magnitudes of the estimate and of the target, part by part."""

@@ -252,7 +252,7 @@ class Slot:
 
 
 _plans: dict[int, Remembered] = {}
-"""By the module's id; forgotten with the module."""
+"""Plans by the module's id; forgotten with the module."""
 
 
 def plan_to_run(module: nn.Module, rate: float) -> Plan | None:

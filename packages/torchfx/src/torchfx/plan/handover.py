@@ -91,7 +91,7 @@ class Move:
         source: the place of the old state's tensor.
         rows: for each row (all dimensions but the last) of the new tensor the row of the old one; None: the same.
         parts: for each, where it begins in old and new rows, and its length; None: whole rows.
-        ramp: over so many samples, at most half of it, each part fades in at its beginning and out at its end.
+        ramp: each part fades in and out over this number of samples, at most half of its length.
         matrices: float64 (..., 2, 2), by which the last dimension is multiplied; broadcast with the tensor.
     """
 
@@ -141,7 +141,7 @@ def samples(seconds: float, rate: float | None) -> int:
 
 
 def kept_lines(source: int, old: Sequence[int], new: Sequence[int], rate: float | None) -> Move | None:
-    """Return the move of delay lines (..., sum of delays), one behind the other: the latest samples of each.
+    """Return the move of delay lines (..., sum of delays), one after the other: the latest samples of each.
 
     The kept samples fade in and out, since their new neighbours are silence or do not continue them.
     """
@@ -228,7 +228,7 @@ def _matrices(before: Tensor, after: Tensor, state: Tensor) -> tuple[Tensor, boo
 
     None where the new filter could be louder than the old one.
 
-    In NumPy: a live signal waits for it, and PyTorch takes several times as long for so few numbers.
+    In NumPy: a live signal waits for it, and PyTorch takes several times as long for a few numbers.
     """
     both = [sos.detach().cpu().numpy() for sos in (before, after)]
     if both[0].shape != both[1].shape:

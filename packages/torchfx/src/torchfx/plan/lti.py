@@ -155,7 +155,7 @@ def convolve(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _with_dimensions(system: LTI, count: int) -> LTI:
-    """Return a system whose tensors have so many dimensions of size 1 more, behind those of the signal."""
+    """Return a system whose tensors have `count` more dimensions of size 1, after those of the signal."""
     gain, sos, taps = system.gain, system.sos, system.taps
     for _ in range(count):
         gain = gain.unsqueeze(-1) if isinstance(gain, Tensor) else gain

@@ -79,6 +79,7 @@ class Causal(Protocol):
     def step(self, x: Tensor, state: State, rate: float | None) -> tuple[Tensor, State]: ...
     def measure(self, x: Tensor, state: State, rate: float | None) -> State: ...
     def whole(self, x: Tensor, rate: float | None) -> Tensor | None: ...
+    def refusal(self) -> str: ...
     def latency_samples(self, rate: float | None) -> int: ...
     def output_rate(self, rate: float | None) -> float | None: ...
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]: ...
@@ -453,6 +454,8 @@ class CausalStep(Step):
         self._program: Program | None = None  # kept, for signals like the last one
         self._size: int | None = None
         self.measures = module.kind == "measured"
+        why = module.refusal()
+        self.refusal = f"{name or shown(module)} {why}" if why else ""
         if self.measures:
             self.refusal = (
                 f"{name or type(module).__name__} needs the whole signal before it can begin: "
@@ -701,7 +704,7 @@ class ParallelStep(Step):
         return total
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
-        """Return the branches' states, each with its delay line behind it where it has to wait."""
+        """Return the branches' states, each with its delay line after it where it has to wait."""
         state: list[Tensor] = []
         for plan in self.plans:
             state += plan.init_state(shape, dtype, device)
@@ -732,7 +735,7 @@ class ParallelStep(Step):
         return tuple(torch.broadcast_shapes(*(plan.leading(shape) for plan in self.plans)))
 
     def frozen(self) -> ParallelStep:
-        """Return the sum of branches with values of their own."""
+        """Return the sum of branches with separate values."""
         return ParallelStep([plan.frozen() for plan in self.plans])
 
     def emit(self, program: Program, source: int, state: State) -> int | None:
@@ -1047,7 +1050,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def _copied(module: Any) -> Any:
-    """Return a copy of a processor and the processors in it, with values of their own; other modules are shared."""
+    """Return a copy of a processor and the processors in it, with separate values; other modules are shared."""
     if not hasattr(type(module), "lti"):
         return module
     twin = copy.copy(module)

@@ -147,7 +147,7 @@ class _PlanStep(Step):
         return rate
 
     def frozen(self) -> _PlanStep:
-        """Return the steps with coefficients of their own."""
+        """Return the steps with separate coefficients."""
         return _PlanStep(self.plan.frozen())
 
     def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
@@ -473,7 +473,7 @@ def _has_other_parts(a: Step, b: Step) -> bool:
 def _split(
     step: ParallelStep, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
 ) -> list[State]:
-    """Return the state of each branch of a sum, with the delay line behind it where there is one."""
+    """Return the state of each branch of a sum, with the delay line after it where there is one."""
     found = []
     for plan in step.plans:
         size = plan.state_size(shape, dtype, device) + (plan.latency < step.latency)

@@ -257,7 +257,7 @@ class _Work:
 
 
 def _kept(blocks: Iterator[Tensor], file: IO[bytes]) -> Pieces:
-    """Return blocks (channels, time), one behind the other in a file."""
+    """Return blocks (channels, time), one after the other in a file."""
     name = "a temporary file"
     channels = time = 0
     layout = np.dtype(np.float32)

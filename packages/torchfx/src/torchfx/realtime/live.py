@@ -38,7 +38,7 @@ RETRY_S = 0.1
 """How long until what could not run is tried again."""
 
 SHARE_S, SHARE, SHARE_BLOCKS = 1.0, 0.01, 20
-"""Blocks that were late or lost are reported from this share on, of the last second's and of so many at least."""
+"""Late or lost blocks are reported from this share of the last second's blocks on, and from at least 20 blocks."""
 
 LOST = {
     "late_results": "the steps in Python do not keep up: {} were not done in time, the dry signal was output instead",
@@ -49,14 +49,14 @@ LOST = {
 """What becomes of blocks, by counter; of several, the first is reported: it may be the others' cause."""
 
 BUFFERED_S = 0.5
-"""Of a source and a target, between their threads and the engine."""
+"""Length of the rings between the engine and the threads of a source and a target."""
 
 FIRST_S = 0.5
-"""A device is started when the source's ring is full, or after so long."""
+"""A device is started when the source's ring is full, or after this time (s)."""
 
 
 SILENT_S = 2.0
-"""A device that calls for so long not once is gone, whatever it says."""
+"""A device that makes no call for this time (s) has disappeared, whatever state it reports."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class RunningProgram:
         return self._late is not None and self._given < self._late.latency
 
     def again(self, x: Tensor) -> Again | None:
-        """Return a fast call for blocks like this one, behind the beginning; see `Program.again`."""
+        """Return a fast call for blocks like this one, after the beginning; see `Program.again`."""
         run, time = self.program.again(x), x.shape[-1]
         if self._late is None or run is None:
             return run
@@ -209,7 +209,7 @@ class Runner:
                 if frames is not None:
                     yield self.process(frames, i + 1)
             if isinstance(step, LateStep):
-                self._settle()  # each time: the steps behind a late one have just gone on
+                self._settle()  # each time: the steps after a late one have just gone on
                 silence = self._like.new_zeros(*self._shapes[i], resampled_length(step.latency, *reversed(step.ratio)))
                 with torch.no_grad():
                     y = step.finish(silence, tuple(self._state[self._slices[i]]))

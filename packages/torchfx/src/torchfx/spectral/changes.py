@@ -162,7 +162,7 @@ class SlidingWindowCmn(Feature):
             sums = padded(of.cumsum(-1), (1, 0))
             return (sums[..., last - before] - sums[..., first - before]) / count
 
-        is_finite = known.isfinite()  # a running sum would carry a NaN to all frames behind it
+        is_finite = known.isfinite()  # a running sum would carry a NaN to all frames after it
         finite = torch.where(is_finite, known, 0.0).double()
         moved = finite - finite[..., :1]  # a large mean would take digits from the squares
         mean = torch.where(means((~is_finite).double()) > 0, torch.nan, means(moved))

@@ -263,7 +263,7 @@ def overlap_added(
 
 
 def check_covered(covered: int, n_fft: int, hop: int, length: int | None, start: int) -> None:
-    """Raise where frames end before the result begins, `start` samples behind their first one; warn of too few.
+    """Raise where frames end before the result begins, `start` samples after their first one; warn of too few.
 
     Args:
         covered: how many samples the frames cover.

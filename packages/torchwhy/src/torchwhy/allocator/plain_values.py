@@ -26,7 +26,7 @@ def dicts(value: object) -> Iterator[dict[str, Any]]:
 
 
 def lists(value: object) -> list[list[Any]]:
-    """The items of a list, an empty list in place of anything else."""
+    """The items of a list, an empty list instead of anything else."""
     return [item if isinstance(item, list) else [] for item in value] if isinstance(value, list) else []
 
 

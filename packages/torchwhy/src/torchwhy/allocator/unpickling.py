@@ -28,11 +28,11 @@ _NOT_DATA: Final = {
 }  # fmt: skip
 _MARK: Final = object()
 _KEYS: Final = frozenset({str, int})
-"""What keys of dictionaries may be: the hash of tuples inside tuples inside tuples would end the process."""
+"""Allowed types of dictionary keys: the hash of deeply nested tuples would end the process."""
 
 
 _SHORT: Final = 64
-"""Texts below so many bytes are most of a file's; a longer one is stepped over alone."""
+"""Most texts of a file are shorter than this (bytes); a longer text is skipped separately."""
 
 
 def _of_sizes(code: bytes, most: int, rest: bytes = b"") -> bytes:
@@ -54,7 +54,7 @@ reader makes room for all up to the one that is named."""
 
 _PAIR: Final = b"\x86"
 _MOST_PAIRS: Final = 20_000
-"""Pairs are all the tuples that PyTorch writes; so many inside each other can be hashed on the stack of a thread."""
+"""PyTorch writes only tuples that are pairs. This number of nested pairs can be hashed on the stack of a thread."""
 
 
 _AHEAD: Final = 1 << 17

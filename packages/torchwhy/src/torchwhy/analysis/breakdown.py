@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 LISTED: Final = 1000
-"""Of stretches and of events a report lists at most so many, the longest ones."""
+"""A report lists at most this number of time ranges, and of events: the longest."""
 
 IN_PYTHON: Final = "runs Python in between"
 """Label of the time between operators where recorded frames, or samples of the stack, show Python; without them it may

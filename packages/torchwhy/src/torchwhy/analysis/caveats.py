@@ -19,17 +19,17 @@ from torchwhy.wording import counted, duration, percent, sentence
 __all__ = ["FEW_KERNELS", "caveats", "long_step", "slowed_by_stacks"]
 
 _LONG: Final = 3.0
-"""A step that takes so many times as long as the others speaks for itself only."""
+"""A step that takes this many times as long as the others does not represent them."""
 
 FEW_KERNELS: Final = 10
-"""Fewer are hardly a program."""
+"""Fewer kernels are too few for a verdict."""
 
 
 _EARLIER: Final = 0.1
 """Work from before the recording that takes less of the window changes no share by much."""
 
 _IN_PYTHON: Final = 0.1
-"""With less of the window in Python than this, what its frames cost changes no verdict."""
+"""If Python takes less of the window than this, the cost of its frames changes no verdict."""
 
 _STACKS: Final = 0.3
 """Share of Python frames among the events from which recording them slows the host noticeably."""
@@ -62,7 +62,7 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
     if trace.has_gpu and kernels < FEW_KERNELS:
         found.append(f"Only {counted(kernels, 'kernel')} in this recording: record a few whole steps to be sure.")
     if kind in (VerdictKind.OVERHEAD, VerdictKind.MIXED) and slowed_by_stacks(trace):
-        found.append("Python stacks were recorded, which slows Python down: without them its part is smaller.")
+        found.append("Python stacks were recorded, which slows Python down: without them its share is smaller.")
     if kind == VerdictKind.COMMUNICATION and (trace.info.world_size or 0) > 1:
         found.append("One rank's communication includes waiting for the others: compare the traces of all ranks.")
     missing = trace.derived(recorded).without_operators
@@ -105,7 +105,7 @@ def _compile_log(trace: Trace) -> list[str]:
 
 
 def _busy_machine(trace: Trace) -> list[str]:
-    """Whether other programs took so much of the recorded thread's time that it matters."""
+    """Whether other programs took a significant part of the recorded thread's time."""
     spent = trace.derived(processor_time)
     if spent is None or spent.waited_us < BUSY * spent.wall_us:
         return []
@@ -113,7 +113,7 @@ def _busy_machine(trace: Trace) -> list[str]:
     loaded = f" (load average {load:.1f} on {counted(cores, 'core')})" if load and cores else ""
     return [
         f"The machine was busy{loaded}: for {min(spent.waited_us / spent.wall_us, 1):.0%} of this recording the "
-        "program waited for a processor. That lengthens what the host does and may turn the verdict: record again on "
+        "program waited for a processor. That lengthens what the host does and may change the verdict: record again on "
         "an idle machine."
     ]
 
@@ -138,7 +138,7 @@ def long_step(trace: Trace) -> list[str]:
 
 
 def slowed_by_stacks(trace: Trace) -> bool:
-    """Whether so many Python frames were recorded that the time in Python, a part of the window, is longer for it."""
+    """Whether recording Python frames made the time in Python, a part of the window, much longer."""
     window = trace.derived(shown_window)
     slowed = (PartName.PYTHON, PartName.WRAPPER)  # what calls compiled kernels is Python, too
     python = sum((when.total for name, _, when in trace.derived(parts_of) if name in slowed), 0)

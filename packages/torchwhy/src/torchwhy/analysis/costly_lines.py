@@ -27,10 +27,10 @@ LEAST: Final = 0.1
 MOST: Final = 3
 
 _MOST_OF_IT: Final = 0.6
-"""Of a function's time; a line that takes more stands alone."""
+"""Share of a function's time; a line that takes more stands alone."""
 
 _EXPLAINED: Final = 0.5
-"""Of a line's time; a line of which findings name so much is left to them."""
+"""Share of a line's time. A line is left to the findings if they name at least this share."""
 
 
 _GENERAL: Final = ("cpu-hotspot", "between-steps-gap", "step-tail", "elementwise-chain", "dispatch-flood")

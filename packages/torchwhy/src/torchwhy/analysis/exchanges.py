@@ -25,7 +25,7 @@ class ExchangeTimes(msgspec.Struct, frozen=True):
         time_us: their time, waiting for other ranks included.
         hidden_us: the part during which the device computes as well.
         exposed_us: the part during which it doesn't.
-        waiting_us: of the sum of their times, so much is waiting at least; see `waiting_at_least`.
+        waiting_us: the part of the sum of their times that is certainly waiting; see `waiting_at_least`.
         median_bytes: of one; None where the trace doesn't show it.
     """
 

@@ -51,13 +51,13 @@ _SHOWN: Final = 2
 _REMARKS: Final = 3
 
 _MOSTLY: Final = 0.5
-"""Of a line's time: what takes more of it describes it."""
+"""An operator with at least this share of a line's time describes the line."""
 
 _INTENSE: Final = 10.0
 """Operations for each byte, from which arithmetic decides and not memory, on a processor."""
 
 _SAMPLE: Final = 20
-"""So many calls stand for all that are alike."""
+"""This number of calls represents all similar calls."""
 
 _LOOKED_AT: Final = 500
 """Groups of alike calls whose sizes are computed, the most time first."""
@@ -66,10 +66,10 @@ _LARGE: Final = 10_000
 """Elements; smaller results say nothing."""
 
 _BACKWARD: Final = 4.0
-"""So many times as long as its calls takes the backward pass of a line that is worth a remark."""
+"""A remark needs a backward pass that takes at least this many times as long as the line's calls."""
 
 _SHRINKS: Final = 8.0
-"""So many times as many elements as a result has what is made of it says something."""
+"""A remark needs an intermediate tensor with at least this many times the elements of the result."""
 
 _PASSES: Final = 5
 """Elementwise operators over one shape in each run of a line."""
@@ -80,7 +80,7 @@ _MANY: Final = 100
 _SHORT_US: Final = 20.0
 
 _SLOW: Final = 4.0
-"""So many times as many operations a second reaches the best call of a kind."""
+"""A call is slow if the best call of its kind does at least this many times its operations per second."""
 
 _LONG_NS: Final = 100_000
 """Shorter calls show nothing about rates."""
@@ -434,7 +434,7 @@ def _slower_than_others(trace: Trace, line: ProgramLine) -> Iterator[str]:
 
 
 def _same_elsewhere(trace: Trace, line: ProgramLine) -> Iterator[str]:
-    """Factorisations, sorts and the like of one shape that several calls of a step make."""
+    """Factorisations, sorts and similar operators of one shape that several calls of a step make."""
     events, tree, meaning, steps = trace.events, trace.calls, FACTORISATION | SCANNING, steady_steps(trace)
     rows = _inside(trace, line.calls)
     rows = rows[events.are(meaning, rows)]

@@ -150,7 +150,7 @@ def _loose(trace: Trace) -> int:
 
 
 def _elsewhere(trace: Trace) -> Intervals:
-    """Making batches, compiling and exchanging data, which have shares of their own."""
+    """Making batches, compiling and exchanging data, which have separate shares."""
     return trace.derived(batch_waits) | trace.derived(compiling) | trace.derived(idle_exchanging)
 
 
@@ -193,7 +193,7 @@ def _processor_sentence(parts: Breakdown, kind: VerdictKind, shares: _Shares, ga
         VerdictKind.INPUT: f"The program waits for data: {amount} it waits for the next batch; {running}.",
         VerdictKind.COMMUNICATION: f"Exchanging data with other ranks is the limit: {amount} nothing else is done; "
         f"{running}.",
-        VerdictKind.COMPILE: f"torch.compile was at work: {amount} it compiled; {running}.",
+        VerdictKind.COMPILE: f"torch.compile was active: {amount} it compiled; {running}.",
     }
     return sentences[kind]
 

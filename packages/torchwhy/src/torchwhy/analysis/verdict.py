@@ -34,16 +34,16 @@ _WAITS: Final = {
 }
 
 _HIDDEN: Final = 0.4
-"""A device that has no work for this share of the time, for unrecorded reasons, is hardly the limit."""
+"""A device that has no work for this share of the time, for unrecorded reasons, is probably not the limit."""
 
 _ALIKE: Final = 1.5
-"""Of two stalls that differ by less than this factor neither is the limit."""
+"""Neither of two stalls is the limit if they differ by less than this factor."""
 
 _MOSTLY: Final = 0.9
-"""A beginning of the window that isn't recorded and is so long leaves too little to judge by."""
+"""If the unrecorded beginning takes at least this share of the window, the rest is too short for a verdict."""
 
 _MISSING: Final = 0.1
-"""Where this part of the kernels is missing, idle time means nothing."""
+"""If at least this part of the kernels is missing, idle time means nothing."""
 
 _BUSY: Final = 0.8
 """Outside of one long gap, a device that has work for this share of the time is the limit there."""
@@ -199,7 +199,7 @@ def _set_up(parts: Breakdown, gap: Stretch, busy: float, kernels: int) -> str:
 
 
 def _one_after_other(trace: Trace, parts: Breakdown, gap: Stretch, busy: float) -> str:
-    """Of a step that first keeps the host busy and then the device: two limits, each with its time."""
+    """Describe a step that first keeps the host busy and then the device: two limits, each with its time."""
     length, window = gap.duration_us, parts.window_us
     start = round(gap.start_us * 1000)
     rows, times = host_during(trace, start, start + round(length * 1000))
@@ -285,7 +285,7 @@ def _device_sentence(parts: Breakdown, kind: VerdictKind, stalls: dict[VerdictKi
         f"{own}.",
         VerdictKind.COMMUNICATION: f"The GPU waits for other GPUs: {amount} it only communicates; {own}.",
         VerdictKind.COPY: f"Copies are the limit: {amount} the GPU does nothing but copy; {own}.",
-        VerdictKind.COMPILE: f"torch.compile was at work: {amount} the GPU waits while code is compiled; {own}.",
+        VerdictKind.COMPILE: f"torch.compile was active: {amount} the GPU waits while code is compiled; {own}.",
     }
     return sentences[kind]
 

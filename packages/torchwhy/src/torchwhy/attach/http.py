@@ -24,7 +24,7 @@ __all__ = ["Address", "RefusedError", "UnreachableError"]
 
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _MOST_BYTES: Final = 64 << 20
-"""Of one answer: an OpenAPI document has about 1 MB, an event of a stream about 300 bytes."""
+"""Maximum bytes of one answer: an OpenAPI document has about 1 MB, an event of a stream about 300 bytes."""
 
 _MOST_LINE: Final = 1 << 20
 """Bytes of one event of a stream: it has the text of a few tokens."""

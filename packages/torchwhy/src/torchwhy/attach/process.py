@@ -59,7 +59,7 @@ def torchwhy_attach(folder, path):
 torchwhy_attach(@FOLDER@, @PATH@)
 del torchwhy_attach
 """
-"""What `sys.remote_exec` runs in the process, which may lack this package: then it is taken from here."""
+"""The code that `sys.remote_exec` runs in the process, which may lack this package: then it is taken from here."""
 
 _TOO_LATE: Final = """\
 import shutil

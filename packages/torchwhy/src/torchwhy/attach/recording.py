@@ -38,7 +38,7 @@ _SETTLING_S: Final = {"vLLM": 120.0, "SGLang": 5.0}
 
 _LOOKING_S: Final = 0.2
 _FRONTEND: Final = "async_llm"
-"""In the name of a trace of vLLM's process that takes the requests: the model does not run there."""
+"""Part of the name of a trace of vLLM's process that takes the requests: the model does not run there."""
 
 
 @dataclass(frozen=True)

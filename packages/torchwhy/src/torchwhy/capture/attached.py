@@ -54,7 +54,7 @@ _LOOK_S: Final = 0.2
 """How often a program that listens looks for a request: two looks take about 10 us."""
 
 _MAIN_THREAD_S: Final = 2.0
-"""A main thread that runs no Python for so long waits for other threads, which are recorded without it."""
+"""A main thread that runs no Python for this time (s) waits for other threads, which are recorded without it."""
 
 _NO_LIMIT_S: Final = 1e6
 

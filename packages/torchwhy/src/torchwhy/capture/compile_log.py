@@ -24,7 +24,7 @@ _SMALL: Final = ("str", "dynamo_start", "compilation_metrics", "bwd_compilation_
 _REASONS: Final = ("dynamo_graph_break_reason", "recompile_reasons")
 
 _BASIC: Final = 2
-"""Of `torch._inductor.config.trace.provenance_tracking_level`: which lines each fused kernel is made of."""
+"""The value of `torch._inductor.config.trace.provenance_tracking_level` that records the lines of each fused kernel."""
 
 
 class CompileLog:

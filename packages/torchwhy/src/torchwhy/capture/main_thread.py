@@ -19,7 +19,8 @@ EVERY_S: Final = 0.01
 """Between looks, at least."""
 
 _REST: Final = 20
-"""For each second that a look takes, seconds until the next one: on a heap in many pieces a look takes milliseconds."""
+"""For each second that a look takes, seconds until the next look: on a heap in many pieces a look takes
+milliseconds."""
 
 _PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
@@ -99,7 +100,7 @@ class _Heap(ctypes.Structure):
 
 
 def bytes_of_all_arenas() -> int | None:
-    """Bytes that malloc has handed out to all threads but for large blocks; None without glibc.
+    """Bytes that malloc has handed out to all threads except for large blocks; None without glibc.
 
     `mallinfo2` sees the main thread's arena only. This takes up to 70 ms on a heap in 240,000 pieces.
     """
@@ -123,7 +124,7 @@ _TOTAL = re.compile(rb'type="(fast|rest|current)".*? size="(\d+)"')
 
 
 def heap_bytes() -> int | None:
-    """Bytes handed out by malloc but for large blocks of their own, such as tensors; None without glibc 2.33."""
+    """Bytes handed out by malloc except for separate large blocks, such as tensors; None without glibc 2.33."""
     found = _heap()
     return None if found is None else found.uordblks
 

@@ -93,7 +93,7 @@ def _is_pytorchs(address: int) -> bool:
 
 
 _detached: list[Any] = []
-"""What open labels held of recordings that have ended."""
+"""The memory of open labels of recordings that have ended."""
 
 
 def detach_labels() -> None:

@@ -49,7 +49,7 @@ class OperatorRow:
 
 
 class OperatorsFile(msgspec.Struct, frozen=True):
-    """`operators.json` and its like."""
+    """`operators.json` and similar files."""
 
     schema: int
     operators: tuple[OperatorRow, ...]

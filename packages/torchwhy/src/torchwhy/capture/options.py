@@ -60,14 +60,14 @@ class Options:
     Attributes:
         shapes: sizes of the operators' inputs; cheap.
         memory: every allocation and release.
-        stacks: the Python calls that lead to each operator; None records them where a step makes so few calls that it
-            grows by less than 5 %.
+        stacks: the Python calls that lead to each operator; None records them if a step
+            grows by less than 5 %, because it makes few calls.
         flops: estimated floating point operations of matrix products and convolutions.
         modules: the module hierarchy, where TorchScript knows it.
         cuda: record the GPU; None records it where there is one.
         sync_events: record when the CPU waits for the GPU, and streams for each other.
         tensorboard: also write what TensorBoard's profiler plugin reads.
-        activities: what is recorded, of `ACTIVITIES`, in place of what `cuda` says; () leaves it to that.
+        activities: what is recorded, of `ACTIVITIES`, instead of what `cuda` says; () leaves it to that.
         power: also read clock, power and temperature of NVIDIA's GPUs every 20 ms.
         all_threads: record the operators of all threads, not only of the one that starts recording.
         repeats: in steps after the windows, compare operators' inputs with their earlier calls; see `repeats`.

@@ -58,7 +58,7 @@ def _stop() -> None:
 
 
 def worth_recording(calls: int | None, step_us: float | None) -> bool:
-    """Return whether stacks cost little in a step with so many calls that takes so long.
+    """Return whether stacks cost little in a step with this number of calls and this time.
 
     >>> worth_recording(1000, 20_000), worth_recording(1000, 5000), worth_recording(None, 20_000)
     (True, False, False)
@@ -67,7 +67,7 @@ def worth_recording(calls: int | None, step_us: float | None) -> bool:
 
 
 def most_steps(calls: int) -> int:
-    """Return to how many steps a window may grow in which stacks are recorded, at so many calls a step.
+    """Return to how many steps a window may grow in which stacks are recorded, for a number of calls per step.
 
     >>> most_steps(100), most_steps(9000), most_steps(0)
     (400, 4, 40000)

@@ -258,7 +258,7 @@ def _profile_without_inductor() -> Any:
 
 
 class _Beginning:
-    """Of a window."""
+    """The beginning of a window."""
 
     def __init__(self) -> None:
         self._compiler, self._processor, self._stacks = CompilerMark(), ProcessorMark(), StackSampler()
@@ -268,7 +268,7 @@ class _Beginning:
 
 
 class _Collections:
-    """Labels garbage collections in this thread, but for the frequent ones of the youngest objects.
+    """Labels garbage collections in this thread, except for the frequent ones of the youngest objects.
 
     A collection may begin while the program looks through `sys.modules`, so a label must import nothing: the first one
     does (PyTorch 2.13), and is made here.

@@ -33,16 +33,16 @@ from torchwhy.trace.meaning.operators import COPIES_OR_FILLS
 __all__ = ["RepeatWatch", "Repeats", "Site", "may_watch"]
 
 STEPS: Final = 32
-"""So many steps are watched, at most."""
+"""At most this number of steps is watched."""
 
 COST_NS: Final = 500_000_000
-"""So much time the watch may take by itself; it ends then."""
+"""The watch may take at most this time itself (ns); then it ends."""
 
 SECONDS: Final = 60.0
-"""So long it lasts, at most."""
+"""The watch lasts at most this time."""
 
 SMALL: Final = 1 << 14
-"""Inputs of so many bytes together are always hashed whole."""
+"""Inputs with at most this number of bytes together are always hashed whole."""
 
 BYTES_PER_NS: Final = 0.5
 """Inputs are hashed whole if that takes a quarter of the operator's time or less; 2 GB/s were measured."""
@@ -52,7 +52,7 @@ MOST_BYTES: Final = 1 << 28
 
 PIECES: Final = 64
 PIECE: Final = 32
-"""So many pieces, of so many bytes, are a sample of a larger memory: where it differs, so do the contents."""
+"""Number of pieces, and bytes of a piece, of a larger memory's sample. If the samples differ, so do the contents."""
 
 MOST_SITES: Final = 20_000
 """The watch ends where a program has more."""

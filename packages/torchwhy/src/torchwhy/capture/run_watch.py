@@ -68,7 +68,7 @@ class RunWatch:
         self._steps, self._optimizer = 0, False
 
     def steps_found(self, steps: int, optimizer: bool) -> None:
-        """The start-up is over, after so many steps, in a program with or without an optimizer."""
+        """The start-up is over, after some steps, in a program with or without an optimizer."""
         if self._before is None:
             self._before, self._found, self._steps = self._sampler.end(), time.perf_counter(), steps
             self._optimizer = optimizer

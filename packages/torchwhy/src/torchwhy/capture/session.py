@@ -108,7 +108,7 @@ class Session:
         self._repeats_are_over = not options.repeats
         self._after_windows = 0  # steps, with which recorded ones are compared
         self._calls: PythonCalls | None = None  # while they are counted
-        self._calls_a_step = 0  # where stacks are recorded for there are so few of them
+        self._calls_a_step = 0  # where stacks are recorded because calls are few
         self.folder = self._claim(path)
 
     @property
@@ -425,9 +425,7 @@ class Session:
         library = nvml()
         self._power = PowerSampler(library, uuids()) if library is not None else None
         if self._power is None or not self._power.devices:
-            self.notes.append(
-                "--power recorded nothing: NVML, which comes with NVIDIA's driver, knows none of the GPUs"
-            )
+            self.notes.append("--power recorded nothing: NVML, which comes with NVIDIA's driver, knows no GPU here")
 
     def _can_record(self, activity: str) -> bool:
         import torch

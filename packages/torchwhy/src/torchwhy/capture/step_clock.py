@@ -107,7 +107,7 @@ class StepClock:
         return count > 1 and durations[-1 - outside] - durations[outside] <= SETTLED * median(durations)
 
     def unprofiled_us(self) -> float | None:
-        """Return the median of the steps that ran before the first window, but for the first and those left out."""
+        """Return the median of the steps that ran before the first window, except for the first and those left out."""
         return _median_us(self._seen[Phase.WAIT].nanoseconds)
 
     def overhead(self, compiled: bool = False) -> Overhead:

@@ -24,10 +24,10 @@ _LEFT: Final = 0.1
 """A smaller part of the time is not recorded in a window by itself."""
 
 _OF_THREADS: Final = 4
-"""So many allowances has the window of all threads, for there is no second."""
+"""The window with all threads gets this many times the allowance, because it is the only one."""
 
 _LONG_S: Final = 0.2
-"""A program that stands still for so long is reported."""
+"""A pause of the program is reported from this length on (s)."""
 
 _ENDING_S_PER_BYTE: Final = 35e-9
 """What ending a window takes for each byte that its events take on the heap (PyTorch 2.13): 18 us for an event with its
@@ -95,7 +95,7 @@ class EndingCost:
         return self._grown * self._per_byte
 
     def end(self, took_s: float, events: int) -> bool:
-        """The window has ended, which took so long; return whether something else than its events grew the heap."""
+        """The window has ended after this time; return whether something else than its events grew the heap."""
         others = events * _EVENT_BYTES < self._grown / 2
         if others:
             self._per_byte /= 4
@@ -213,8 +213,8 @@ class WholeRun:
             return f"{recorded}; {self._more_time}, {self._remedy}"
         events = self._session.count_events()
         return (
-            f"{recorded}, in {counted(len(events), 'window')} with {sum(events)} events: operators are so many and so "
-            f"small that to put away more would make the program over {self._limits.share:.0%} slower; {self._remedy}"
+            f"{recorded}, in {counted(len(events), 'window')} with {sum(events)} events: operators are many and "
+            f"small, and recording more would make the program over {self._limits.share:.0%} slower; {self._remedy}"
         )
 
     def _watch(self, anywhere: bool = False) -> None:

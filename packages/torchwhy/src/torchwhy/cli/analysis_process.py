@@ -1,4 +1,4 @@
-"""Reads a run's traces in a process of their own.
+"""Reads a run's traces in a separate process.
 
 The program that was profiled may have changed everything in its process: modules, search path, warnings, signals,
 memory. None of that can spoil the reading in another one, nor the reading the program's end.

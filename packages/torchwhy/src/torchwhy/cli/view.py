@@ -23,7 +23,8 @@ WAIT_S: Final = 600.0
 """How long the page is served at most."""
 
 QUIET_S: Final = 30.0
-"""A viewer served from here loads further parts of itself when it has the trace; after so long without, no more."""
+"""A viewer served from here loads further parts of itself after it has the trace; the server ends after this time (s)
+without a request."""
 
 
 def run(trace: str, at: str | None, opens: bool, offline: bool) -> int:

@@ -1,4 +1,4 @@
-"""Seeing explicit waits, `torch.cuda.synchronize()` and its like: they are no operators."""
+"""Detects explicit waits, such as `torch.cuda.synchronize()`, which are not operators."""
 
 from __future__ import annotations
 

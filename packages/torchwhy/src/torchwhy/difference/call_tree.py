@@ -88,7 +88,7 @@ def aligned_tree(a: Side, b: Side) -> Node:
 
 
 def origins(root: Node, threshold_us: float) -> tuple[Origin, ...]:
-    """Take the difference apart: disjoint places that together make it up, but for trifles.
+    """Take the difference apart: disjoint places that together make it up, except for trifles.
 
     What other threads did is listed too, although the step's own thread may have waited for it meanwhile.
 

@@ -32,10 +32,10 @@ TRIFLE: Final = 0.01
 """Changes of less than this part of the step aren't listed."""
 
 GUESS: Final = 0.05
-"""Where noise can't be judged, a smaller part of the step is not explained by one path: it may well be noise."""
+"""If noise can't be judged, a smaller part of the step is not explained by one path: it may well be noise."""
 
 UNJUDGED: Final = 0.25
-"""Where noise can't be judged, a finding is worse or better only when its time changes by more than this."""
+"""If noise can't be judged, a finding is worse or better only when its time changes by more than this."""
 
 
 def compare(

@@ -27,7 +27,7 @@ COSTLY: Final = {
     "with_stack": "Python stacks", "profile_memory": "memory", "with_flops": "floating point operations",
     "with_modules": "modules",
 }  # fmt: skip
-"""What slows the host down while it is recorded, the most first."""
+"""The parts of a recording that slow the host down, the most costly first."""
 
 
 def conditions_of(a: Side, b: Side, likeness: Likeness) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def _fate(
     other = diagnoses[0 if second else 1]
     reason = other.muted.get(one.code, "") or other.failed.get(one.code, "") or error
     if reason:
-        return Fate("unknown", one, us, f"could not be looked for on {'A' if second else 'B'}: {reason}")
+        return Fate("unknown", one, us, f"could not be checked on {'A' if second else 'B'}: {reason}")
     if device_of(sides[0]) != device_of(sides[1]):
         return Fate("unknown", one, us, f"only on {'B' if second else 'A'}, which ran on another device")
     return Fate("new" if second else "fixed", one, us)

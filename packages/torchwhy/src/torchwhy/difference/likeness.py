@@ -196,7 +196,7 @@ def _shares_agree(a: Mapping[str, float], b: Mapping[str, float]) -> float:
 
 
 def _come_as_often(a: Mapping[str, float], b: Mapping[str, float]) -> float:
-    """Of the calls of the smaller side, those of operators that come as often on the other side, to 5%."""
+    """The share of the smaller side's calls whose operators come as often on the other side, to 5%."""
     if min(len(a), len(b)) < 3:
         return 0.0
     same = [(a[name], b[name]) for name in a if name in b]

@@ -26,7 +26,8 @@ MARGIN: Final = 0.01
 """A smaller relative difference of step times is no difference, as in `torchwhy.compare`."""
 
 MOST: Final = 1000
-"""Of more steps than this on a side, so many are taken, evenly over their order: all pairs are compared."""
+"""All pairs of steps are compared. From a side with more steps than this, this number is taken, evenly over their
+order."""
 
 # Quantiles of Student's t for two-sided 95% and 99%, by degrees of freedom from 1 on; the last serves all above.
 _T95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
@@ -80,13 +81,13 @@ class Spread:
 
     @classmethod
     def of(cls, values: Floats) -> Spread:
-        """Of one row per name, one column per step."""
+        """Return the spread of values with one row per name and one column per step."""
         steps = values.shape[1]
         return cls(values.mean(1), values.var(1, ddof=1) if steps > 1 else np.zeros(len(values)), steps)
 
     @classmethod
     def of_parts(cls, name: Int64, step: Int64, amount: Floats, names: int, steps: int) -> Spread:
-        """Of pieces that each belong to a name and a step; a name without a piece in a step has 0 there."""
+        """Return the spread of pieces that each belong to a name and a step; a missing piece counts as 0."""
         places, which = np.unique(name * steps + step, return_inverse=True)
         values, owner = np.bincount(which.reshape(-1), amount, len(places)), places // steps
         mean = np.bincount(owner, values, names) / steps
@@ -108,8 +109,9 @@ def shift_of(a: npt.ArrayLike, b: npt.ArrayLike, confidence: float = 0.95) -> Sh
     step among many moves neither. Where there are too few steps for 95% (3 against 3), Welch's interval; where there
     are too few for another confidence, nothing is judged. Up to 40 values the confidence is exact.
 
-    Where a step resembles the one before, as when the machine slows down half-way, so many steps say less than as many
-    independent ones: the interval is as much wider as that makes the error of a mean (a first-order autoregression).
+    Where a step resembles the one before, as when the machine slows down half-way, a number of steps says less than as
+    many independent ones: the interval is as much wider as that makes the error of a mean (a first-order
+    autoregression).
 
     >>> shift_of([100, 101, 99, 100, 102], [80, 81, 79, 80, 82]).beyond_noise
     True

@@ -17,11 +17,11 @@ from torchwhy.trace.model.trace import Trace
 __all__ = ["Rounds", "rounds_of"]
 
 COLD: Final = 1.3
-"""A first step that is the longest and takes so many times the median of the others is cold; with a single other one,
-twice as long."""
+"""A first step is cold if it is the longest and takes this many times the median of the others; with only one other
+step, twice as long."""
 
 LAG: Final = 1.02
-"""The device sets the pace when its work takes so many times as long as the steps on the host."""
+"""The device limits the program if its work takes at least this many times as long as the steps on the host."""
 
 
 @dataclass(frozen=True)

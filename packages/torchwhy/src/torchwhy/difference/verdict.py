@@ -17,7 +17,7 @@ __all__ = ["KINDS", "DifferenceVerdict", "verdict_on"]
 KINDS: Final = ("identical", "faster", "slower", "no difference", "noise unknown", "not comparable")
 
 APART: Final = 1.25
-"""The device's time and the step's change differently when one's factor is so many times the other's."""
+"""The device's time and the step's time change differently if their factors differ by this ratio or more."""
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def busy(*measurements: Measurement) -> bool:
 
 
 def measure_copy(device: str, size: int, max_time_s: float) -> Measurement:
-    """Time a copy of so many bytes, which reads and writes them."""
+    """Time a copy of this number of bytes, which reads and writes them."""
     source = torch.ones(size, dtype=torch.uint8, device=device)
     return measure(partial(torch.empty_like(source).copy_, source), max_time_s=max_time_s)
 

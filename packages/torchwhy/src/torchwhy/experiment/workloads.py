@@ -71,7 +71,7 @@ class Case:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the input and the result: (size, size), or (batch, size, size)."""
+        """The shape of the input and the result: (size, size), or (batch, size, size)."""
         return (self.size, self.size) if self.batch is None else (self.batch, self.size, self.size)
 
     @property
@@ -86,7 +86,7 @@ class Case:
 
     @property
     def bytes_used(self) -> int:
-        """Of the inputs, the result and the values between: read or written at least once by a call."""
+        """The bytes of inputs, result and values between, which a call reads or writes at least once."""
         found = WORKLOADS[self.workload]
         inputs = sum(math.prod(shape) for shape in found.shapes(self))
         return DTYPES[self.dtype].itemsize * (inputs + found.made * math.prod(self.shape))

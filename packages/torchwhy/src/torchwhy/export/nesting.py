@@ -43,7 +43,7 @@ def nested(start: Int64, end: Int64, *, one_row: bool) -> tuple[Int64, Int32]:
 
 
 def _fits(begins: int, i: int, around: list[int], ends: list[int], most: int) -> bool:
-    """Whether an event nests with those open in a row, after an end was moved by so many nanoseconds at most."""
+    """Whether an event nests with those open in a row, after an end was moved by at most this number of nanoseconds."""
     while around:
         outer = around[-1]
         after, before = ends[i] - ends[outer], ends[outer] - begins

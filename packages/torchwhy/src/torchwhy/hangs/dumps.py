@@ -49,7 +49,7 @@ _RANK: Final = re.compile(r"(?i)(?:rank[^0-9a-z]?(\d+)|(\d+))(?:\.(?:json|pickle
 _FRAMES: Final = 64
 _VERSION: Final = re.compile(r"2\.\d{1,4}$")
 _TENSORS: Final = 512
-"""Of a call, whose sizes and types are compared."""
+"""At most this number of a call's tensors is compared by size and type."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Call:
 
     @property
     def line(self) -> str:
-        """Of the program, as "train.py(34): step"; "" where the dump has no stacks."""
+        """The program's line, as "train.py(34): step"; "" if the dump has no stacks."""
         own = {code_of(frame): frame for frame in reversed(self.stack)}  # the innermost of each
         return own.get("program", own.get("framework", ""))
 
@@ -287,7 +287,8 @@ def _calls(found: dict[str, Any], texts: _Texts) -> list[Call]:
     entries = found.get("entries", [])
     for number, entry in reversed([*enumerate(entries)]):
         called, (name, desc) = _named(entry, number)
-        # Only NCCL and its kin see when work begins and ends; of gloo's only its retirement says that it is over.
+        # Only NCCL and similar libraries see when work begins and ends; of gloo's only its retirement says that it is
+        # over.
         done = entry.get("state") == "completed" or (entry.get("retired") is True and called.startswith("gloo:"))
         key = (name, desc, done)
         kept[key] = kept.get(key, 0) + 1

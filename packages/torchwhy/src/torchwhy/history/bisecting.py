@@ -26,13 +26,13 @@ from torchwhy.wording import counted, percent
 __all__ = ["OUT", "Bisection", "CommandFailedError", "Tried", "bisect", "measure_of"]
 
 OUT: Final = "{out}"
-"""In a command, the path at which it leaves its run."""
+"""The text in a command that stands for the path of its run."""
 
 CONFIDENCE: Final = 0.99
-"""Of a verdict on a commit. It is looked for up to `MOST` times, so that it holds with 95% at least."""
+"""Confidence of a verdict on a commit. It is looked for up to `MOST` times, so that it holds with 95% at least."""
 
 MOST: Final = 4
-"""So many times as many runs of a commit are made until it is judged; then it is skipped."""
+"""A commit is skipped if it cannot be judged after this many times the requested runs."""
 
 _FIRST: Final = re.compile(r"^# first bad commit: \[([0-9a-f]+)\]", re.M)
 _POSSIBLE: Final = re.compile(r"^# possible first bad commit: \[([0-9a-f]+)\]", re.M)
@@ -91,7 +91,7 @@ class _Search:
     tried: list[Tried] = field(default_factory=list)
 
     def in_turns(self, one: str, other: str) -> tuple[list[float], list[float]]:
-        """Measure two commits in turns, so that a machine that slows down meanwhile favours neither."""
+        """Measure two commits alternately, so that a machine that slows down meanwhile favours neither."""
         times: tuple[list[float], list[float]] = ([], [])
         while len(times[0]) < MOST * self.runs:
             for _ in range(self.runs):
@@ -134,10 +134,10 @@ def bisect(
 ) -> Bisection:
     """Find the first commit after `good` from which on `measure` returns more.
 
-    The good and the bad commit are measured in turns first: without a difference beyond the noise between them there is
-    nothing to find. A commit in between is on the side of the one it is nearer to, with 99% confidence; it gets up to
-    four times as many runs for that, and is skipped after that. The first bad commit is then measured in turns with the
-    one before. Whatever happens, the branch that was checked out is checked out again.
+    The good and the bad commit are measured alternately first: without a difference beyond the noise between them there
+    is nothing to find. A commit in between is on the side of the one it is nearer to, with 99% confidence; it gets up
+    to four times as many runs for that, and is skipped after that. The first bad commit is then measured alternately
+    with the one before. Whatever happens, the branch that was checked out is checked out again.
 
     Args:
         repository: whose tracked files are as committed, and which no other bisection is using.
@@ -247,7 +247,7 @@ def _under_way(repository: Repository) -> bool:
 
 
 def _found(search: _Search, good: str, bad: str, command: str) -> Bisection:
-    search.say(f"measuring {short(good)} and {short(bad)} in turns")
+    search.say(f"measuring {short(good)} and {short(bad)} alternately")
     times = search.in_turns(good, bad)
     apart = shift_of(*times, CONFIDENCE)
     alone = Shift(1.0, 1.0, 1.0, judged=False)
@@ -284,7 +284,7 @@ def _narrowed(search: _Search, times: tuple[list[float], list[float]], good: str
 
 
 def _confirmed(search: _Search, first: str, command: str) -> Bisection:
-    search.say(f"measuring {short(first)} and the commit before in turns")
+    search.say(f"measuring {short(first)} and the commit before alternately")
     shift = shift_of(*search.in_turns(f"{first}^", first), CONFIDENCE)
     subject = search.repository.ask("show", "-s", "--format=%s", first)
     sure = shift.beyond_noise and shift.ratio > 1

@@ -18,7 +18,7 @@ from torchwhy.history.runs import MeasuredRun
 __all__ = ["VERSION", "HistoryError", "StoredRun", "add_runs", "stored_runs"]
 
 VERSION: Final = 1
-"""Of the tables; SQLite keeps it in the file (`user_version`)."""
+"""Version of the tables; SQLite keeps it in the file (`user_version`)."""
 
 PATIENCE_S: Final = 60.0
 """How long a process waits for others that write."""

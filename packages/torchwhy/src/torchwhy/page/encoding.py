@@ -14,7 +14,7 @@ __all__ = ["deflated", "packed", "planes", "varint", "zigzag"]
 
 _SEVEN_BITS: Final = np.uint64(127)
 _LONGER: Final = np.uint64(1) << np.arange(7, 64, 7, dtype=np.uint64)
-"""From which value on an integer takes one more byte of seven bits."""
+"""An integer takes one more byte of seven bits from this value on."""
 
 
 def zigzag(values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
@@ -70,7 +70,7 @@ def packed(header: Mapping[str, Any], columns: Mapping[str, npt.ArrayLike | str]
     """Return a header and columns as one deflated block.
 
     The block is the length of the header (4 bytes, lowest first), the header as JSON, and the columns one after the
-    other. Its `columns` says for each how it is written, where it begins behind the header, its bytes and its entries.
+    other. Its `columns` says for each how it is written, where it begins after the header, its bytes and its entries.
 
     Args:
         header: what is no column.

@@ -50,16 +50,16 @@ _TABLES: Final = {
     "compile": "Compiled code",
 }
 _ON_DEVICE: Final = (VerdictKind.COMPUTE, VerdictKind.COMMUNICATION, VerdictKind.COPY)
-"""Where the time of the device's work limits a program."""
+"""The limits of a program for which the device's work decides."""
 
 MOST_EVENTS: Final = 5_000_000
-"""Of all ranks together, that are drawn on one timeline."""
+"""Maximum number of events, of all ranks together, that are drawn on one timeline."""
 
 MOST_RANKS: Final = 16
-"""Of a job, that are drawn on one timeline."""
+"""Maximum number of ranks of a job that are drawn on one timeline."""
 
 _ROWS: Final = 200
-"""Of a table on the page; `torchwhy explain --table` has them all."""
+"""Maximum number of rows of a table on the page; `torchwhy explain --table` has them all."""
 
 _TITLED: Final = ("verdict", "findings", "diff", "ranks")
 """Sections whose blocks bring titles."""
@@ -168,7 +168,7 @@ def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = N
         timelines = [_of_ranks(job, shown)]
         sections["timeline"] = ['<div id="stage"></div>']
         if len(shown) < len(report.ranks):
-            which = "those that differ most from the middle rank, and the middle rank"
+            which = "those that differ most from the median rank, and the median rank"
             drawn_of = f"{counted(len(shown), 'rank')} of {len(report.ranks):,}"
             sections["timeline"].insert(0, f"<p>The timeline shows {drawn_of}: {which}.</p>")
     else:

@@ -23,7 +23,7 @@ _LIMITS: Final = tuple(step * 10**digits for digits in range(3, 12) for step in 
 
 
 def blocks_within(timelines: Sequence[Timeline], bytes_: int) -> list[bytes]:
-    """Return the timelines' blocks, as exact as they are within so many bytes together.
+    """Return the timelines' blocks, as exact as this number of bytes allows.
 
     In this order, until they fit: exact times; times to 10 ns, 100 ns and 1 us; without Python frames shorter than
     1 us; without all events shorter than 1 us, 2 us, 5 us, and so on; without what findings point at. Each block has a

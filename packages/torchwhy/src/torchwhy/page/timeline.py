@@ -67,7 +67,7 @@ _LEFT_OUT: Final = {
 
 @dataclass(frozen=True)
 class Band:
-    """The rows of one thread or stream. A thread's Python frames and a stream's annotations are bands of their own.
+    """The rows of one thread or stream. A thread's Python frames and a stream's annotations are separate bands.
 
     Attributes:
         label: such as "thread 7 (python)" or "GPU 0 stream 7".

@@ -24,7 +24,7 @@ _NEXT: Final = {
     "diff": ("explain",),
     "profile": ("explain",),
 }
-"""What one asks after an answer, by its command."""
+"""The questions that follow an answer, by its command."""
 
 
 def next_calls(command: str, *, tool: bool) -> tuple[str, ...]:

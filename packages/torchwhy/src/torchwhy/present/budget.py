@@ -12,7 +12,7 @@ from torchwhy.errors import ArgumentError
 __all__ = ["FEWEST_TOKENS", "Piece", "checked_tokens", "chosen", "cut_to", "tokens_in"]
 
 FEWEST_TOKENS: Final = 200
-"""With less, a verdict and what to ask next have no room."""
+"""The least limit: with less, a verdict and the next questions have no room."""
 
 _WORTH_CUTTING: Final = 24
 """Tokens from which on the beginning of a line is worth having."""

@@ -14,7 +14,7 @@ from torchwhy.wording import wrapped
 __all__ = ["aligned", "fitted"]
 
 _LEAST: Final = 24
-"""A column of names narrower than this says little: then some columns go on a line of their own."""
+"""A column of names narrower than this says little: then some columns go on a separate line."""
 
 _BELOW: Final = 4
 """How far those are indented."""

@@ -39,10 +39,10 @@ _SLIVER: Final = 0.001
 """Parts below this share of the window belong to the full view."""
 
 _MATTERS: Final = 0.3
-"""From this share of the window in which the device computes, what it computes belongs to the short view."""
+"""If the device computes for at least this share of the window, its work belongs to the short view."""
 
 _DIFFERENT: Final = 0.1
-"""Two shares of idle time differ so much that both are reported."""
+"""Two shares of idle time are both reported if they differ by at least this."""
 
 _GROUPS: Final = {Group.GPU: "GPU", Group.IDLE: "GPU idle while the host", Group.HOST: "Program"}
 _VERDICT_LOOKS: Final[dict[VerdictKind, Look]] = {VerdictKind.COMPUTE: "good", VerdictKind.UNKNOWN: "warning"}
@@ -56,7 +56,7 @@ _LOOKS: Final[dict[PartName, Look]] = {
     PartName.COMMUNICATION: "warning",
     PartName.COPIES: "warning",
 }
-"""Of parts; the others are bad."""
+"""Colours of parts; the other colours mean bad."""
 
 
 def explanation(report: TraceReport) -> Document:

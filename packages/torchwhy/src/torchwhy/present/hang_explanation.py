@@ -78,7 +78,7 @@ _FIXES: Final = {
     "type": "Make all ranks of the group call the same collectives: look for a branch on the rank, or on a value that "
     "differs between ranks, around these lines.",
     "order": "Let all ranks of the group call in the same order: sort what is iterated over (sets, dictionaries, "
-    "files), and keep collectives of several threads or streams apart in groups of their own.",
+    "files), and use a separate process group for each thread or stream with collectives.",
     "size": "Bring tensors of one size to it: check the last batch, padding and sharding; exchange sizes first, or use "
     "the variant for uneven sizes.",
     "dtype": "Convert to one type before the call: look for autocast, or a parameter left in another type, on some "
@@ -93,7 +93,7 @@ _FIXES: Final = {
     "device before it.",
 }
 
-_FOLLOWS: Final = "See to the call that these ranks wait in first: this one waits behind it."
+_FOLLOWS: Final = "First fix the call in which these ranks wait: this call waits for it."
 _CIRCLE: Final = (
     "Let all ranks call collectives of several groups in the same order, and sends before recvs on one side."
 )

@@ -36,7 +36,7 @@ __all__ = [
 
 _LABELS: Final = 3
 _WHOLE: Final = 0.99
-"""A label with so much of the window is around all of it."""
+"""A label with at least this share of the window surrounds the whole window."""
 
 _MODULES: Final = 12
 _ALL_MODULES: Final = 30
@@ -57,8 +57,8 @@ _SMALL: Final = 10**6
 
 
 _OF_THE_RUN: Final = 0.1
-"""A start-up of which no line takes as much of the run but for imports belongs to the full view, as do lines outside of
-the recording that take less."""
+"""A start-up of which no line takes as much of the run except for imports belongs to the full view, as do lines outside
+of the recording that take less."""
 
 _OF_THE_RUN_US: Final = 5e5
 """The same for one that takes less time."""
@@ -375,7 +375,7 @@ def run_lines(run: RunTimes | None) -> tuple[Text, ...]:
     spent = sum(one.time_us for one in others)
     text = (
         f"{'; '.join(map(_run_line, others))}, of {duration(after.time_us)}. The recorded steps have less of that, so "
-        "findings say nothing of it: torchwhy profile --wait N records later steps, --step-on none what is no step."
+        "findings do not cover it: torchwhy profile --wait N records later steps, --step-on none what is no step."
     )
     return (start_up, Text(text, "Outside of the recording", when=_when(spent, run)))
 

@@ -122,7 +122,7 @@ def _ranks(report: JobReport) -> Table:
 
 def _order(report: JobReport) -> str:
     """How a table of many ranks is ordered, and where the ranks are that it leaves out."""
-    order = "The ranks whose times differ most from the middle rank's come first"
+    order = "The ranks whose times differ most from the median rank's come first"
     rest = len(report.ranks) - _MOST
     if rest <= 0:
         return f"{order}."

@@ -15,7 +15,7 @@ from torchwhy.schema import SCHEMA
 __all__ = ["encoded", "render"]
 
 _STEERING: Final = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-"""What JSON allows as it is, and a terminal or viewer obeys: C1, and characters of direction or without width."""
+"""Characters that JSON allows and a terminal or viewer obeys: C1, and characters of direction or without width."""
 
 
 def render(documents: Sequence[Document], options: Options) -> str:

@@ -100,4 +100,4 @@ class Style:
 
 PLAIN: Final = Style()
 IN_A_FILE: Final = Style(width=100, unicode=True)
-"""For text that is written to a file."""
+"""The style of text that is written to a file."""

@@ -59,7 +59,7 @@ _BAR: Final = 24
 
 @dataclass(frozen=True)
 class _Part:
-    """Lines with an empty line around them, but for parts of one group that follow each other."""
+    """Lines with an empty line around them, except for parts of one group that follow each other."""
 
     lines: list[str]
     group: str = ""
@@ -193,7 +193,7 @@ def _bars(block: Bars, style: Style, verbose: bool) -> list[str]:
     labels = ["  " * bar.depth + style.plain(bar.label) for bar in rows]
     spreads = [style.plain(text) for text in (*(bar.spread for bar in rows), block.whole[1])]
     names = max(map(len, labels))
-    ahead = 2 + names + 2 + 6 + 2 + 8  # columns before those of the spreads, but for the bar
+    ahead = 2 + names + 2 + 6 + 2 + 8  # columns before those of the spreads, except for the bar
     width = min(style.width - ahead - 2 - max(map(len, spreads)) - 2, _BAR)
     room = width + 2 if width > 2 else 0
     title = style.plain(block.title)
@@ -234,8 +234,8 @@ def _findings(block: Findings, style: Style, verbose: bool, fits: Callable[[Sequ
         return drawn(len(shown), in_full)
     with_fix = [item.severity != "low" and n <= WITH_FIX for n, item in enumerate(shown, 1)]
     in_short = [_Part(_short(n, *each, style), "short") for n, each in enumerate(zip(shown, with_fix, strict=True), 1)]
-    # What doesn't fit is left out in this order: fixes, from the last to the third; findings, but for a few; the first
-    # one's evidence, but for a line; the second one's fix; more findings.
+    # What doesn't fit is left out in this order: fixes, from the last to the third; findings, except for a few; the
+    # first one's evidence, except for a line; the second one's fix; more findings.
     for i in range(len(in_short) - 1, 0, -1):
         if i == 1:
             _drop(in_short, FEWEST, lambda: fits(drawn(1, in_short)))
@@ -251,7 +251,7 @@ def _findings(block: Findings, style: Style, verbose: bool, fits: Callable[[Sequ
 
 
 def _drop(parts: list[_Part], fewest: int, fits: Callable[[], bool]) -> None:
-    """Take parts away from the end until the rest fits or only so many are left."""
+    """Take parts away from the end until the rest fits or only `fewest` are left."""
     while len(parts) > fewest and not fits():
         parts.pop()
 

@@ -1,4 +1,4 @@
-"""A table about a trace (`trace.ops()` and its like) as a document."""
+"""A table about a trace (`trace.ops()` and others) as a document."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Question:
 
 
 _TRACE: Final = Parameter(
-    "trace", "A trace (.json or .json.gz), the folder of a run, or a folder with the traces of all ranks.",
+    "trace", "A trace (.json, .json.gz, or of another recorder), a run's folder, or a folder with all ranks' traces.",
     needed=True, recording=True,
 )  # fmt: skip
 _STEPS: Final = Parameter("steps", "Only these recorded steps, as in 5-7; this changes the ids of findings.")

@@ -26,7 +26,7 @@ def table_document(
         name: one of `TABLES`.
         sort: by this column; in the table's own order where None.
         limit: rows of the short view.
-        by_shape, by_stack: of "ops": group by the shapes of inputs, or by so many innermost Python frames.
+        by_shape, by_stack: of "ops": group by the shapes of inputs, or by this number of innermost Python frames.
 
     Raises:
         ArgumentError: there is no such table or column, or what groups operators is given for another table.

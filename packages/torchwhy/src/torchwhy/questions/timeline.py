@@ -27,7 +27,7 @@ from torchwhy.wording import counted, duration_ns, percent
 __all__ = ["TimelinePart", "timeline"]
 
 _SLICES: Final = 16
-"""A lane with more changes is cut into so many slices of equal length."""
+"""A lane with more changes is divided into this number of slices of equal length."""
 
 _LANES: Final = 8
 _AROUND: Final = 0.25
@@ -79,7 +79,7 @@ def timeline(recording: Recording, id: str | None = None, range: str | None = No
     Args:
         recording: which.
         id: of a finding: the stretch is around the longest that it is about.
-        range: "A:B", milliseconds from the window's beginning, in place of that.
+        range: "A:B", milliseconds from the window's beginning, instead of that.
 
     Raises:
         ArgumentError: there is no such finding, the range makes no sense, or the recording is of several ranks.

@@ -20,10 +20,11 @@ OTHERS: Final = (".sqlite", ".db", ".pftrace", ".perfetto-trace")
 """How files of other recorders end; they are read if a folder has no file of PyTorch."""
 
 _RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json(?:\.gz)?")
-"""What `torchwhy profile` writes, beside tables and facts that are JSON too; people unpack it."""
+"""Names of the files of `torchwhy profile`, beside tables and facts that are JSON too; people unpack them."""
 
 _HANDLER: Final = re.compile(r"(?P<process>.+?)\.(?P<window>\d+)\.pt\.trace\.json(?:\.gz)?")
-"""What `torch.profiler.tensorboard_trace_handler` writes: WORKER.NANOSECONDS.pt.trace.json, once per window."""
+"""Names of the files of `torch.profiler.tensorboard_trace_handler`: WORKER.NANOSECONDS.pt.trace.json, once per
+window."""
 
 _RANK: Final = re.compile(r"(?i)rank[^0-9a-z]?(\d+)")
 

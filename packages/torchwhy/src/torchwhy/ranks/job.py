@@ -242,7 +242,7 @@ def _ranks(summaries: Sequence[Summary]) -> list[int] | None:
 
 
 def _one_each(summaries: Sequence[Summary], ranks: Sequence[int]) -> dict[int, int]:
-    """Of several traces of one rank the position of the one whose steps most other ranks have too."""
+    """The position of one trace for each rank: the one whose steps most other ranks also have."""
     common: dict[tuple[str, ...], int] = {}
     for summary in summaries:
         common[summary.steps] = common.get(summary.steps, 0) + 1

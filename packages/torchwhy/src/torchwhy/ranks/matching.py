@@ -70,7 +70,7 @@ class Matched:
     def saved(self) -> Int64:
         """For each entry how long all other ranks of its collective waited at least.
 
-        So much earlier the collective would begin, had the last rank come with the one before it.
+        How much earlier the collective would begin if the last rank came together with the one before it.
         """
         if not len(self.instance):
             return self.waited

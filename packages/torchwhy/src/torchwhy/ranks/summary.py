@@ -106,7 +106,7 @@ class Summary:
 
     @property
     def duration(self) -> int:
-        """Of the window."""
+        """The length of the window."""
         return self.window.end - self.window.start
 
 

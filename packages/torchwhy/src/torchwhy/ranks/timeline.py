@@ -83,7 +83,7 @@ class Merged:
 
 
 def clocks_of(job: Job) -> tuple[Clock, ...]:
-    """Compare the ranks' clocks: a collective ends on all ranks together, but for some microseconds.
+    """Compare the ranks' clocks: a collective ends on all ranks together, except for some microseconds.
 
     A rank that shares no collectives with the first one is compared with one that does, and so on.
     """
@@ -124,7 +124,7 @@ def _shared(instance: Int64, rank: Int64, one: int, other: int) -> tuple[Int64, 
 
 
 def merge_ranks(job: Job, output: Path) -> Merged:
-    """Write the events of all ranks into one file, with processes of their own for each rank.
+    """Write the events of all ranks into one file, with separate processes for each rank.
 
     Events are read and written one by one. The file appears whole or not at all.
 

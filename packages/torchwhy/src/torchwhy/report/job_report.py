@@ -43,7 +43,7 @@ _COMPARED: Final = ("step", "compute", "exposed", "waited", "idle", "waited_for"
 """Times of ranks whose spread is described, in the order of the table."""
 
 _LARGE: Final = 0.2
-"""From this share of the window on, exchanges alone limit a job."""
+"""If exchanges alone take at least this share of the window, they limit a job."""
 
 
 class JobFiles(msgspec.Struct, frozen=True):
@@ -235,7 +235,7 @@ def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
     computing, exposed = middle.share(middle.compute_us), middle.share(middle.exposed_us)
     rest = 1 - middle.share(middle.busy_us)
     place = {1: "", 2: "the one of 2 that communicates more, "}.get(
-        len(ranks), f"the middle one of {counted(len(ranks), 'rank')} by communication, "
+        len(ranks), f"the median of {counted(len(ranks), 'rank')} by communication, "
     )
     numbers = f"on rank {middle.rank}, {place}" + (
         f"the GPU computes for {percent(computing)} of the time, only communicates for {percent(exposed)} and is idle "

@@ -20,7 +20,8 @@ from torchwhy.wording import duration_ns
 __all__ = ["evidence", "most_first", "where"]
 
 _FRAMES: Final = 64
-"""Of a stack; between an operator and the program's own line lie some three frames for each module of a model."""
+"""Frames of a stack; between an operator and the program's own line are about three frames for each module of a
+model."""
 
 
 def evidence(

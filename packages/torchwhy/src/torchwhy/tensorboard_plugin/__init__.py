@@ -23,7 +23,7 @@ from torchwhy.wording import safe
 __all__ = ["TorchwhyPlugin", "runs_below"]
 
 SUFFIXES: Final = (".pt.trace.json", ".pt.trace.json.gz")
-"""What `torch.profiler.tensorboard_trace_handler` writes."""
+"""Ends of the names of the files of `torch.profiler.tensorboard_trace_handler`."""
 
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 """The content security policy of a page."""

@@ -26,7 +26,7 @@ def timing_document(found: Measurement | Comparison) -> Document:
         )
     kind = "winner" if found.winner else "no winner"
     return Document(
-        f"{len(found.measurements)} functions in turns",
+        f"{len(found.measurements)} functions, timed alternately",
         (
             VerdictBlock(kind, found.said, look="good" if found.winner else ""),
             _times(found.measurements),

@@ -12,7 +12,7 @@ from torchwhy.wording import counted, percent, seconds
 
 __all__ = ["TimingWarning", "cautions"]
 
-WIDE = 0.10  # IQR over median; PyTorch's own benchmark calls this "suspect" from 10% on
+WIDE = 0.10  # IQR over median; PyTorch's own benchmark calls this "suspect" at 10% or more
 DRIFT = 0.05  # first third against last third
 TREND = 3.0  # standard deviations
 FEWEST = 6  # fewer runs have no 95% interval

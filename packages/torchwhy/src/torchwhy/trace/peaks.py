@@ -66,7 +66,7 @@ def _rates(
     return found
 
 
-# By the device's name, the first that is found in it. Figures are the makers' data sheets' (named behind each), without
+# By the device's name, the first that is found in it. Figures are the makers' data sheets' (named after each), without
 # sparsity and at boost clock; MI200s appear in traces as two devices each, so theirs are halved.
 _PEAKS: Final = (
     (r"GB200", Peaks(8000, 5, _rates(40, 80, 1250, 2500, eight=5000, four=10000))),  # NVIDIA GB200 NVL72, by 72

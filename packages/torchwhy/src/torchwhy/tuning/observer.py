@@ -22,7 +22,7 @@ from torchwhy.tuning.records import Facts, Loader, Record, Request, Results
 __all__ = ["EnoughStepsError", "Observer", "program_line"]
 
 WATCHED: Final = 3
-"""In so many steps the outputs of modules are kept; these are among those that are not timed."""
+"""The outputs of modules are kept in this number of steps, which are among those that are not timed."""
 
 SETTLED: Final = 8
 """A source of steps is accepted after this many steps; an optimizer at once, since it takes precedence."""

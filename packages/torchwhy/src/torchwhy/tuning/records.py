@@ -131,7 +131,7 @@ class Request:
         record: the file to write.
         apply: what changes the program, called with the `Observer` when PyTorch has been imported.
         source: what steps begin with, as in `Record`; "" finds out.
-        fewest, most_s: the run is ended after so many steps, once they have taken so many seconds.
+        fewest, most_s: the run is ended after this number of steps, once they have taken this time.
     """
 
     program: Program

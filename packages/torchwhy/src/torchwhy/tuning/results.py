@@ -19,7 +19,7 @@ ROUNDING: Final = 1e-3
 """Results that differ relatively by less agree: threads add in another order, and training magnifies that."""
 
 UNSTABLE: Final = 0.05
-"""What differs more than this between runs of the unchanged program says nothing about a change."""
+"""Values that differ by more than this between runs of the unchanged program show nothing about a change."""
 
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -35,7 +35,7 @@ class Agreement:
         of: where it is.
         same: whether each difference is below `ROUNDING`, or below three times that between runs of the unchanged
             program.
-        unstable: what differs so much between runs of the unchanged program that it was not compared.
+        unstable: outputs that were not compared, because they differ between runs of the unchanged program.
     """
 
     compared: tuple[str, ...]

@@ -27,13 +27,14 @@ __all__ = ["Search", "search"]
 SHORTEST_BUDGET_S: Final = 30.0
 
 STEPPING: Final = 60
-"""The steps of a run take such a part of the budget, if the program has so many."""
+"""The steps of a run take the budget divided by this number, unless the program ends earlier."""
 
 PROFILING: Final = 4
 """Profiling, and the first run, may take such a part of the budget each."""
 
 PATIENCE: Final = 10
-"""A run may take so many times as long as the unchanged program's, and two minutes at least, as for compiling."""
+"""A run may take this many times as long as the unchanged program's, and at least two minutes, for instance to
+compile."""
 
 
 @dataclass(frozen=True)

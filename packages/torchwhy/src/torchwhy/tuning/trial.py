@@ -1,4 +1,4 @@
-"""Changes measured in turns with the unchanged program, and what can be concluded.
+"""Changes measured alternately with the unchanged program, and what can be concluded.
 
 Each run is a new process, since what differs between processes (memory layout, placement of threads) is part of the
 noise. A run is one value, the mean time of its steps; the intervals are those of `torchwhy diff` and `torchwhy bisect`
@@ -98,15 +98,15 @@ def try_changes(
     screening: int = SCREENING,
     family: int = 0,
 ) -> tuple[list[Tried], list[Record]]:
-    """Measure changes in turns with the unchanged program; return what became of each, and the unchanged runs.
+    """Measure changes alternately with the unchanged program; return what became of each, and the unchanged runs.
 
     Args:
         changes: to try.
         measure: runs the program with a change, or as it is.
         plan: how many of the changes that look faster after `screening` continue, the fastest first, and how many
             rounds there are to be in all; it is given the seconds that a run of each took.
-        affordable: how many changes, the first ones, go on after a round of which so many are left before changes are
-            left out; it is given the seconds that a run of each took.
+        affordable: returns how many changes, the first ones, continue after a round. Its arguments are the number of
+            rounds before changes are left out, and the seconds that a run of each took.
         time_left: whether another run may begin. When it says no, the rounds that are whole count: the clock decides,
             and not what they show, so that the probability of an error stays what it is.
         shuffle: puts a list into the order of the next round.

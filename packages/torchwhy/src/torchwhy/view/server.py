@@ -152,7 +152,7 @@ class ViewerServer(_Server):
         self.asked = threading.Event()
 
     def wait_until_quiet(self, seconds: float) -> None:
-        """Return when the viewer has requested no file for so long."""
+        """Return when the viewer has requested no file for this time."""
         while self.asked.wait(seconds):
             self.asked.clear()
 

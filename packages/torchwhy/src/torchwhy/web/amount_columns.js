@@ -1,5 +1,5 @@
 // @ts-check
-// Columns of amounts that add up: a bar behind each number, and the amounts of one step in place of all.
+// Columns of amounts that add up: a bar after each number, and the amounts of one step instead of all.
 
 import { duration, sizeText } from "./amounts.js";
 import { checkbox } from "./dom.js";

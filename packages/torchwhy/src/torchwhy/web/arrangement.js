@@ -1,7 +1,7 @@
 // @ts-check
 // How the reader arranges the bands of a timeline: folded, hidden, pinned to the top, in which order, how high a row is.
 
-/** Curves after so many are folded at first. */
+/** Curves after this number are folded at first. */
 const OPEN_CURVES = 8;
 
 /** Heights of a row, CSS pixels. From the tallest on, events have a second line with their duration. */

@@ -18,7 +18,7 @@ export const call = (name) => ({ name, time: 0, own: 0, calls: 0, events: [], ch
  * @param {Timeline} timeline
  * @param {number} number of the thread's band of calls, or of its frames where it has no other
  * @param {[number, number]} range
- * @param {boolean} onDevice count the time of the work that calls launched, in place of their own
+ * @param {boolean} onDevice count the time of the work that calls launched, instead of the calls' time
  */
 export function callTree(timeline, number, range, onDevice) {
   const { start, end } = timeline;

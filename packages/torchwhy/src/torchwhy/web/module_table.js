@@ -5,7 +5,7 @@ import { duration, percent } from "./amounts.js";
 import { button, element } from "./dom.js";
 import { moduleTree } from "./modules.js";
 
-/** So many levels are open at first, along the modules that take the most time. */
+/** Number of levels that are open at first, along the modules that take the most time. */
 const OPENED = 3;
 
 /** @typedef {import("./modules.js").ModuleTime} ModuleTime */

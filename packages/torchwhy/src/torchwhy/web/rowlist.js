@@ -4,7 +4,7 @@
 import { button, checkbox, element } from "./dom.js";
 import { HEADING, HEADING_FONT, headingOf, placeInView } from "./layout.js";
 
-/** From so many bands on the list has a filter. */
+/** The list has a filter from this number of bands on. */
 const MANY = 12;
 
 /** @typedef {import("./stage.js").Stage} Stage */

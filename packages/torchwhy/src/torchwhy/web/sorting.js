@@ -5,7 +5,7 @@
 import { counted } from "./amounts.js";
 import { element } from "./dom.js";
 
-/** From so many rows on a table has a filter. */
+/** A table has a filter from this number of rows on. */
 const LONG = 12;
 
 export function followHeadings() {

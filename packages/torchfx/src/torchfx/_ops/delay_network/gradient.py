@@ -7,7 +7,7 @@ of the output y, backwards in time and without the filters' states,
 
 or b = a, and F after A^T, where the filters come first: M transposed, and the filters on the other side. It starts from
 the gradient of the lines after, and leaves that of the lines before. The gradient of M holds sums over time: those of
-products of a, b and c with what M reads. The filters' gradients are those of their own operator.
+products of a, b and c with what M reads. The filters' gradients come from the filters' operator.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ With r the outputs of n lines, s what goes into them, x the inputs and y the out
 
 where F is a cascade of second-order sections for each line. With `filter_first`, s = A F(r) + B x. M is float64
 (..., n + outputs, n + inputs), the sections (..., n, sections, 6); their leading dimensions broadcast with those of the
-signal (..., inputs, time). The state holds the last inputs of the lines, oldest first, one line behind the other:
+signal (..., inputs, time). The state holds the last inputs of the lines, oldest first, one line after the other:
 float64 (..., sum of delays), and the filters', (sections, ..., n, 2), SciPy's zi.
 """
 

@@ -16,7 +16,7 @@ chunk starts as long before its first sample, from 0, as that takes to fall belo
 each other. How long that is, the kernel itself computes, so that the host needs no coefficient. Slow ballistics make
 chunks longer, up to the whole channel. What a chunk has forgotten includes a NaN.
 
-`curve` and `product` work on each sample by itself. They are kernels of their own, as chunks would compute logarithms
+`curve` and `product` work on each sample by itself. They are separate kernels, as chunks would compute logarithms
 several times, and one after the other.
 
 Products are fused where `tl.fma` says so and nowhere else: kernels are compiled with `enable_fp_fusion=False`.
@@ -125,7 +125,7 @@ def curve(
     knee, lowest = tl.load(settings + 3), tl.load(settings + 4)
     x = tl.abs(tl.load(key + row // repeat * row_stride + at * time_stride, mask=at < time, other=0.0).to(tl.float64))
     over = tl.log2(tl.maximum(x, tl.full((), QUIETEST, tl.float64))) * PER_OCTAVE - threshold
-    # k(o) is a parabola over the knee, and straight behind it; k(-o) = k(o) - o.
+    # k(o) is a parabola over the knee, and straight after it; k(-o) = k(o) - o.
     bent = tl.minimum(tl.maximum(over + knee / 2, 0.0), knee)
     k = bent * bent * tl.where(knee > 0, 0.5 / knee, 0.0) + tl.maximum(over - knee / 2, 0.0)
     gain = tl.maximum((above + below) * k - below * over, lowest) + (x - x)  # NaN where x is NaN or infinite

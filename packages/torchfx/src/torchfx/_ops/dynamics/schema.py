@@ -8,7 +8,7 @@ output, float64 (...).
 Dynamics: levels of a key, in dB, go through a static curve, the curve's gains through ballistics, as that paper
 recommends, and multiply a signal. `SETTINGS` are float64 (..., 8). Leading dimensions broadcast with the key's.
 
-Limiter: with z the signal behind `past`, z[t] times 1 less the mean of r[t - ahead ... t], where r follows
+Limiter: with z the signal after `past`, z[t] times 1 less the mean of r[t - ahead ... t], where r follows
 1 - threshold / max(largest of peaks[t ... t + window - 1], threshold) up at once and down with the coefficient `fall`.
 
 `link` is the dimension, from the end, whose channels share a gain: that of the largest magnitude among them.
@@ -27,7 +27,7 @@ __all__ = ["OPERATORS", "SETTINGS", "linked"]
 
 SETTINGS = ("threshold_db", "above", "below", "knee_db", "lowest_db", "makeup_db", "rise", "fall")
 """With o = level - threshold_db and k(o) = 0 below the knee, o above it and (o + knee/2)^2 / (2 knee) within, the curve
-is max(above k(o) + below k(-o), lowest_db); makeup_db is added behind the ballistics."""
+is max(above k(o) + below k(-o), lowest_db); makeup_db is added after the ballistics."""
 
 SIGNAL, ROW, STATE, RESULT = Operand(1), Operand(1), Operand(0, exact=True), Operand(1, exact=True)
 

@@ -34,7 +34,7 @@ def ballistics_forward(x: Tensor, coefficients: Tensor, state: Tensor | None, y:
 def dynamics_forward(
     x: Tensor, key: Tensor | None, settings: Tensor, state: Tensor | None, link: int | None, y: Tensor, after: Tensor
 ) -> None:
-    """Run curve, ballistics and product, a launch each, behind the maxima of linked channels."""
+    """Run curve, ballistics and product, a launch each, after the maxima of linked channels."""
     if y.numel() == 0:
         pass_on(state, after)
         return

@@ -89,7 +89,7 @@ def samples_at(x, start, offset, time, time_stride, SPAN: tl.constexpr, INSIDE: 
 
 @triton.jit
 def scale_of(x, earliest, start, time, time_stride, SPAN: tl.constexpr, STEP: tl.constexpr, INSIDE: tl.constexpr):
-    """Return `power_of_two` of the samples from `earliest` to SPAN behind `start`, of which `STEP` are read at once.
+    """Return `power_of_two` of the samples from `earliest` to SPAN after `start`, of which `STEP` are read at once.
 
     Those from `start` on are read at once: each step is waited for.
     """

@@ -31,7 +31,7 @@ SMALLEST = 2e-38
 
 @dataclass(slots=True)
 class Pass:
-    """The arguments of a pass behind its signal; `torchfx._ops.mel_forward` says what each is."""
+    """The arguments of a pass after its signal; `torchfx._ops.mel_forward` says what each is."""
 
     window: Tensor
     filters: Tensor | None

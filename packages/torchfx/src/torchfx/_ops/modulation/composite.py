@@ -14,11 +14,11 @@ from torchfx._ops.observers import dual_level_active, modes_active, transforms_a
 Operators = Mapping[str, Callable[..., Any]]
 
 COARSE_BITS = 24
-"""Of an oscillator's turns per sample, behind the point: their product with up to 2^29 samples is exact."""
+"""Fraction bits of an oscillator's turns per sample: their product with up to 2^29 samples is exact."""
 
 
 def modulated_gain_forward(operators: Operators, x: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the signal times its gain, and the phase behind it."""
+    """Return the signal times its gain, and the phase after it."""
     turns, middle, depth = settings[..., None].unbind(-2)
     sine, after = _oscillator(turns, phase, x.shape[-1])
     return (x * (middle + depth * sine)).to(x.dtype), after
@@ -27,7 +27,7 @@ def modulated_gain_forward(operators: Operators, x: Tensor, settings: Tensor, ph
 def modulated_delay_forward(
     operators: Operators, x: Tensor, settings: Tensor, phase: Tensor, past: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the mix of the signal and the delayed one, the phase behind it, and what comes before the next samples."""
+    """Return the mix of the signal and the delayed one, the phase after it, and what comes before the next samples."""
     turns, centre, depth, mix, *feedback = settings[..., None].unbind(-2)
     sine, after = _oscillator(turns, phase, x.shape[-1])
     both = torch.broadcast_shapes(x.shape[:-1], past.shape[:-1])
@@ -43,7 +43,7 @@ def modulated_delay_forward(
 def phaser_forward(
     operators: Operators, x: Tensor, settings: Tensor, phase: Tensor, state: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the mix of the signal and the filtered one, the phase behind it, and the filters' state."""
+    """Return the mix of the signal and the filtered one, the phase after it, and the filters' state."""
     turns, centre, octaves, mix, *feedback = settings[..., None].unbind(-2)
     sine, phase_after = _oscillator(turns, phase, x.shape[-1])
     dry = x.double().expand_as(sine)
@@ -63,7 +63,7 @@ def phaser_forward(
 
 
 def _oscillator(turns: Tensor, phase: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return an oscillator's sine at the next samples, float64 (..., count), and its phase behind them.
+    """Return an oscillator's sine at the next samples, float64 (..., count), and its phase after them.
 
     Args:
         turns: per sample, (..., 1).
@@ -123,7 +123,7 @@ def _delayed(x: Tensor, delay: Tensor) -> Tensor:
     result, by the delay.
     """
     whole = delay.detach().ceil()
-    f = whole - delay  # of the delay alone: a place in the signal has fewer digits behind the point
+    f = whole - delay  # of the delay alone: a place in the signal has fewer digits after the point
     n, time = x.shape[-1], delay.shape[-1]
     left = torch.arange(n - time, n, device=x.device) - whole.long()
     x = x.expand(*left.shape[:-1], n)

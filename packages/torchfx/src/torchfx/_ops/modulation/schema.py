@@ -3,7 +3,7 @@
     gain      y[n] = x[n] (middle + depth s[n])
     delay     y[n] = (1 - mix) x[n] + mix v[n], v[n] = w(n - d), w[n] = x[n] + feedback v[n],
               d = centre + depth s[n] samples
-    phaser    y = (1 - mix) x + mix v, v = x + feedback v behind all-pass filters (a + 1/z) / (1 + a/z),
+    phaser    y = (1 - mix) x + mix v, v = x + feedback v after all-pass filters (a + 1/z) / (1 + a/z),
               a = (w - 1) / (w + 1), w = tan(pi f), f = centre 2^(octaves s[n]) cycles per sample, at most `HIGHEST`
 
 Settings are float64 (..., n), `GAIN`, `DELAY` or `PHASER`; leading dimensions broadcast with the signal's. The last
@@ -34,7 +34,7 @@ LEAST = 2
 """Samples of delay that the interpolation takes."""
 
 HIGHEST = 0.49
-"""Of a filter's corner, in cycles per sample."""
+"""Limits of a filter's corner, in cycles per sample."""
 
 SIGNAL, ROW, PHASE, STATE = Operand(1), Operand(1), Operand(0, exact=True), Operand(0, lead=1, exact=True)
 RESULT = Operand(1, exact=True)

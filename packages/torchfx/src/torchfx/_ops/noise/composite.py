@@ -22,7 +22,7 @@ Operators = Mapping[str, Callable[..., Any]]
 def noise_forward(
     operators: Operators, x: Tensor, gain: Tensor, place: Tensor, key: int, density: str, rounded: bool
 ) -> Tensor:
-    """Add noise, or round behind it."""
+    """Add noise, or round after it."""
     numbers, gain = _noise(place, x.shape[-1], key, density), gain[..., None]
     if rounded:
         return (gain * torch.round(x.double() * (1 / gain) + numbers)).to(x.dtype)

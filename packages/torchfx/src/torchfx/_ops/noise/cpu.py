@@ -13,7 +13,7 @@ why_missing = native.why_missing
 
 
 def noise_forward(x: Tensor, gain: Tensor, place: Tensor, key: int, density: str, rounded: bool, y: Tensor) -> None:
-    """Add noise, or round behind it."""
+    """Add noise, or round after it."""
     if y.numel() == 0:
         return
     *leading, time = y.shape

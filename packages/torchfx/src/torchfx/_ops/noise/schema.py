@@ -28,7 +28,7 @@ from torchfx.errors import ArgumentError, ArgumentTypeError
 __all__ = ["DENSITIES", "OPERATORS"]
 
 DENSITIES = ("normal", "rectangular", "triangular", "differences")
-"""In the order of torchfx_noise_density."""
+"""The densities, in the order of torchfx_noise_density."""
 
 NUMBER = Operand(0)
 

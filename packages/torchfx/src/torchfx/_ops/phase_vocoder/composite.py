@@ -114,7 +114,7 @@ def nearest_peaks(power: Tensor) -> Tensor:
 
 
 def added_up(frames: Tensor, hop: int) -> Tensor:
-    """Return the sum of frames (..., frames, n), each `hop` behind the one before."""
+    """Return the sum of frames (..., frames, n), each `hop` after the one before."""
     pieces = frames.unflatten(-1, (-1, hop))
     overlap = pieces.shape[-2]
     total = sum(pad(pieces[..., i, :], (0, 0, i, overlap - 1 - i)) for i in range(overlap))

@@ -4,7 +4,7 @@ With `up` phases of n taps each, output m is
 
     y[m] = sum over k of taps[p, k] x[q - k],    q up + p = m down + origin,    0 <= p < up
 
-that is, the signal with up - 1 zeros behind each sample, filtered, and of that every `down`-th sample from `origin` on.
+that is, the signal with up - 1 zeros after each sample, filtered, and of that every `down`-th sample from `origin` on.
 Nothing is kept between calls: past input is part of x, and `origin` says where in it the first output lies.
 """
 

@@ -70,7 +70,7 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
 
 @triton.jit
 def chunk_of(sos, count, log_tolerance, nth, tiles, chunk_tiles, N: tl.constexpr, TILE: tl.constexpr):
-    """Return the nth chunk of a channel: the tile it runs from, the one it is kept from, the one behind it; and gains.
+    """Return the nth chunk of a channel: the tile it runs from, the one it is kept from, the one after it; and gains.
 
     The gains are logarithms of the largest one up to each section, as `memory` has them. Programs that run three times
     what they keep finish sooner than fewer that run less.

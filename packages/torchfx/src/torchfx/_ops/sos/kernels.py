@@ -152,7 +152,7 @@ def turned(columns):
 
 @triton.jit
 def ended(columns, left):
-    """Return columns with zeros behind each lane's first `left` samples."""
+    """Return columns with zeros after each lane's first `left` samples."""
     found = ()
     for j in tl.static_range(len(columns)):
         found = found + (select(j < left, columns[j], zeros_like(columns[j])),)
@@ -161,7 +161,7 @@ def ended(columns, left):
 
 @triton.jit
 def continued(columns, left, s1, s2, k, m, PAIRS: tl.constexpr):
-    """Return turned columns with two samples behind each lane's first `left`, which bring an adjoint to a state."""
+    """Return turned columns with two samples after each lane's first `left`, which bring an adjoint to a state."""
     T: tl.constexpr = len(columns)
     first, second = number(s1 - (double(k) + double(m)) * s2, PAIRS), number(s2, PAIRS)
     found = ()
@@ -485,7 +485,7 @@ def adjoint(
 ):  # fmt: skip
     """Run a chunk of a channel's gradient g through the adjoint: sections, tiles and samples, all from the last on.
 
-    The adjoint starts from the gradient of the state after, `before`, in the two samples behind the last one.
+    The adjoint starts from the gradient of the state after, `before`, in the two samples after the last one.
 
     If OF_SECTIONS, the gradients of the sections are summed up. A tile of x runs through the cascade once more, from
     its checkpoint; what enters each section, and the output, go to the program's `signals` (count + 1, TILE), from

@@ -125,7 +125,7 @@ def _launch(
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, ADJOINT=adjoint, **options)
         return
     if adjoint and state is not None:
-        tiles = -(-(time + 2) // tile)  # it starts behind the last sample
+        tiles = -(-(time + 2) // tile)  # it starts after the last sample
     chunks, chunk_tiles = triton_launch.split(tiles, PROGRAMS_PER_PROCESSOR * processors // channels)
     table = sos.new_empty(rows, count, kernels.TABLE.value)
     of_chunks = *arguments, chunks, chunk_tiles, LOG_TOLERANCE[size], table

@@ -17,7 +17,7 @@ BEYOND: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "even": lambda edge, inner: inner,
     "constant": lambda edge, inner: edge.expand_as(inner),
 }
-"""What lies beyond an edge, from the edge's sample and the mirrored ones behind it."""
+"""The signal beyond an edge, from the edge's sample and the mirrored samples after it."""
 
 
 def sos_zero_phase(operators: Operators, x: Tensor, sos: Tensor, edge: int, extension: str) -> Tensor:

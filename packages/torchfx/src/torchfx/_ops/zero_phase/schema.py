@@ -14,7 +14,7 @@ from torchfx.errors import ArgumentError
 __all__ = ["EXTENSIONS", "OPERATORS", "check_extension"]
 
 EXTENSIONS = ("odd", "even", "constant")
-"""In the order of torchfx_extension, csrc/torchfx_dsp.h."""
+"""The extensions, in the order of torchfx_extension, csrc/torchfx_dsp.h."""
 
 
 def shapes(x: Tensor, sos: Tensor, edge: int, extension: str) -> Shapes:

@@ -160,14 +160,14 @@ def save(
         src: (channels, time), or (time,) for one channel: floats in [-1, 1], or uint8, int16 or int32 of full scale.
         sample_rate: Hz.
         channels_first: whether `src` is (channels, time), else (time, channels).
-        format: the format's name, instead of the suffix.
+        format: the format's name, if the suffix names no format; it must not contradict the suffix.
         encoding: "PCM_S", "PCM_U", "PCM_F", "ULAW" or "ALAW". A WAV of integers holds integers by default.
         bits_per_sample: 8, 16, 24 or 32 (or 64 for "PCM_F").
         compression: of MP3, kbit/s. Other formats are written with their encoder's default.
         buffer_size, backend: not needed; torchaudio takes them.
 
     Raises:
-        ArgumentError: a shape, a rate, an encoding that the format cannot hold.
+        ArgumentError: a shape, a rate, an encoding that the format cannot hold; a format that contradicts the suffix.
         ArgumentTypeError: samples of another type.
         AudioFileError: the file can't be written.
 

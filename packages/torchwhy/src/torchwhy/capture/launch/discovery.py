@@ -18,7 +18,8 @@ __all__ = ["PATIENCE", "PATIENCE_S", "Source", "StepFinder"]
 
 PATIENCE = 32
 PATIENCE_S = 3.0
-"""After so many batches or forward passes and seconds nothing better is expected: few accumulate gradients longer."""
+"""After this number of batches or forward passes and this time (s) no better signal is expected: few programs
+accumulate gradients longer."""
 
 
 class Source(Enum):
@@ -36,9 +37,9 @@ class StepFinder:
     """Turns events into steps.
 
     A step that ends with an optimizer begins with the next batch, forward pass or label, so that the optimizer's own
-    range is over when the next step's begins. No step begins inside a label of the program (`record_function`), but for
-    labels around the whole loop: where events lie inside a label, steps begin with that label. No step begins inside an
-    operator, a custom function or a compiled region.
+    range is over when the next step's begins. No step begins inside a label of the program (`record_function`), except
+    for labels around the whole loop: where events lie inside a label, steps begin with that label. No step begins
+    inside an operator, a custom function or a compiled region.
 
     Args:
         wanted: the only source to use; None chooses.
@@ -76,7 +77,7 @@ class StepFinder:
         self._optimizer: tuple[int, str] | None = None
         self._loop: frozenset[Label] = frozenset()  # labels open at the optimizer's step before the last
         self._pending = False  # the optimizer has stepped, the next step has not begun
-        self._refused = False  # it could have begun but for what is open
+        self._refused = False  # it could have begun if nothing were open
         self._batches = False
         self._expects: bool | None = None
 

@@ -20,7 +20,7 @@ _ENTRIES: Final = 100_000
 """Allocations and releases that the allocator remembers, the last ones; each takes a few kilobytes with its stack."""
 
 _HOST: Final = re.compile(r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): .*?allocate (\d+) bytes")
-"""What PyTorch says where the operating system refuses memory of the host."""
+"""PyTorch's message if the operating system refuses memory of the host."""
 
 
 class OutOfMemoryWatch:

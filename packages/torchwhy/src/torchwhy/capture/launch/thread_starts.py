@@ -36,7 +36,7 @@ def before_threads_start(act: Callable[[], None]) -> Callable[[], None]:
 def may_work(thread: threading.Thread) -> bool:
     """Whether a thread may run the program's code.
 
-    Daemons of libraries are progress bars, log writers and feeders of queues, but for those of a pool of threads.
+    Daemons of libraries are progress bars, log writers and feeders of queues, except for those of a pool of threads.
     """
     if not thread.daemon or type(thread).__module__ == "multiprocessing.dummy":
         return True

@@ -108,7 +108,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
 
 
 def _reason(trace: Trace, one: BreakMet) -> Evidence:
-    """A break as evidence: its line, PyTorch's reason, and what entering the pieces behind it costs at most."""
+    """A break as evidence: its line, PyTorch's reason, and what entering the pieces after it costs at most."""
     lost = at_stake(trace, pieces(trace, one.rows) & trace.derived(entry_overhead))
     code = f" at `{one.reason.code}`" if one.reason.code else ""
     uncompiled = "; the function runs uncompiled" if one.reason.skipped else ""

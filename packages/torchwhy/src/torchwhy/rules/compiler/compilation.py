@@ -184,7 +184,7 @@ def _refused(trace: Trace, found: list[Compilation]) -> list[Compilation]:
 
 
 def _later_steps(trace: Trace, found: list[Compilation], steps: int) -> list[Compilation]:
-    """Without numbers: compilations behind the first step that has any, if that many steps have some."""
+    """Without numbers: compilations after the first step that has any, if that many steps have some."""
     unnamed = [c for c in found if not c.id]
     inside = [s for s in trace.steps_found if any(s.start <= c.start < s.end for c in unnamed)]
     return [c for c in unnamed if c.start >= inside[0].end] if len(inside) >= steps else []

@@ -37,7 +37,7 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
     Sees: of the time in `TorchDynamo Cache Lookup` and `Torch-Compiled Region`, the part outside
     `## Call CompiledFxGraph` and outside operators: guards, prologue, bytecode, wrappers. Fires where that is more
     than half, and a tenth of the window; with a GPU only while it has no work. Compilations are left out, and so are
-    calls in pieces, whose breaks are to be mended first (graph-breaks). The time per call is the median; calls that
+    calls in pieces, whose breaks must be removed first (graph-breaks). The time per call is the median; calls that
     differ much are given with their range.
 
     Costs: some 20 to 100 microseconds per call, whatever the graph does.

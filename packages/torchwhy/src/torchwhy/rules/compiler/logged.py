@@ -45,7 +45,7 @@ class BreakMet:
 
     Attributes:
         reason: what the log says.
-        rows: the regions of the window that begin behind it; none where the function runs uncompiled.
+        rows: the regions of the window that begin after it; none where the function runs uncompiled.
     """
 
     reason: GraphBreak
@@ -53,7 +53,7 @@ class BreakMet:
 
 
 def breaks_met(trace: Trace) -> tuple[BreakMet, ...]:
-    """Return the log's breaks, those behind which most of the window's regions begin first.
+    """Return the log's breaks, those after which most of the window's regions begin first.
 
     A region inside another one belongs to the break of the compilation around it. Where nothing of a function came
     before its break, its rest is found by its name. Breaks of compilations that the window shows nothing of are left
@@ -80,7 +80,7 @@ def breaks_met(trace: Trace) -> tuple[BreakMet, ...]:
 
 
 def with_reason(title: str, reason: str) -> str:
-    """Return a finding's title with a reason behind it, as much as a title has room for."""
+    """Return a finding's title with a reason after it, as much as a title has room for."""
     room = LONGEST_TITLE - len(title) - 3
     return f"{title} ({shortened(reason, room)})" if reason and room > ROOM else title
 

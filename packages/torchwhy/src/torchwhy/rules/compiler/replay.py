@@ -71,14 +71,14 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
 @rule(
     "E7",
     "cudagraph-re-record",
-    source="calls that capture and instantiate graphs, behind the first step that has any",
+    source="calls that capture and instantiate graphs, after the first step that has any",
     needs={"gpu"},
     frees="host",
 )
 def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
     """CUDA graphs are captured again in steady steps.
 
-    Sees: stream captures and graph instantiations in two or more steps behind the first that has one, and the time
+    Sees: stream captures and graph instantiations in two or more steps after the first that has one, and the time
     from the beginning of each capture to its end.
 
     Costs: a capture runs the whole function on the host without the device doing its work, and instantiating costs as

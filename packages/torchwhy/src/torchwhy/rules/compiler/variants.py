@@ -29,7 +29,7 @@ def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[F
     """One function has many compiled variants.
 
     Sees: regions K/M with four or more different M for one K; in traces without these numbers, graphs whose hash
-    first appears behind the first step, in three or more steps.
+    first appears after the first step, in three or more steps.
 
     Costs: a lookup tries one variant after the other, each variant was compiled, and past the limit of eight PyTorch
     runs the function uncompiled.
@@ -63,7 +63,7 @@ def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[F
     late = [] if (compiled.frame >= 0).any() else _late(trace, compiled)
     if len(late) >= steps:
         yield Finding(
-            title=f"New compiled graphs appear in {len(late)} steps behind the first",
+            title=f"New compiled graphs appear in {len(late)} steps after the first",
             severity="low",
             confidence="medium",
             window=trace.window,

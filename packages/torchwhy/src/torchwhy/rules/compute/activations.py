@@ -18,11 +18,11 @@ from torchwhy.trace.model.trace import Trace
 __all__ = ["gelu_by_hand"]
 
 AROUND: Final = 5
-"""So many operators before and behind the tangent or the error function belong to a GELU at most."""
+"""At most this number of operators before and after the tangent or the error function belongs to a GELU."""
 
 SPARED: Final = 0.5
-"""So much of their time one operator instead of eight spares: a small language model took 1.16 times as long with them,
-and they took 28% of its time on one core."""
+"""The share of their time that one operator saves instead of eight: a small language model took 1.16 times as long with
+them, and they took 28% of its time on one core."""
 
 
 @rule("D70", "gelu-by-hand", source="a cube and a tangent, or an error function, of one shape in a row", frees="device")
@@ -30,8 +30,8 @@ def gelu_by_hand(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterat
     """A GELU is computed by an operator for each of its steps.
 
     Sees: `tanh` with a third power of a tensor of its shape among the five operators before it, or `erf`, and
-    elementwise operators of that shape around it: four or more, with a product of two such tensors behind. They take
-    5% of the window or more, with their backward pass.
+    elementwise operators of that shape around it: four or more, with a product of two such tensors after them. They
+    take 5% of the window or more, with their backward pass.
 
     Costs: each operator reads and writes the whole tensor, and in training keeps it. At stake is half of their time:
     one operator reads once and writes once.
@@ -62,7 +62,7 @@ def gelu_by_hand(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterat
 
 
 def _steps(trace: Trace, program: ForwardPass, i: int) -> tuple[list[int], bool]:
-    """Elementwise operators of one shape in a row around one, and whether a product of it comes behind."""
+    """Elementwise operators of one shape in a row around one, and whether a product of it comes after."""
     shape, found, multiplied = program.shapes[i][:1], [int(program.rows[i])], False
     for step in (-1, 1):
         k = i + step

@@ -33,7 +33,8 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Matrices have sizes the tensor cores can't load well.
 
     Sees: matrix multiplications whose kernels are named for a poor alignment (`align1`, `align2`; 16-bit types also
-    `align4`), or 16-bit ones whose inner or last dimension isn't a multiple of 8, from 5% of the kernels' time on.
+    `align4`), or 16-bit ones whose inner or last dimension isn't a multiple of 8. They take 5% of the kernels' time or
+    more.
 
     Costs: elements are loaded one or two at a time instead of 16 bytes at once, often by an older and slower kernel. At
     stake is the time of these products beyond 70% of the roofline, where shapes and peaks are known, else half of their

@@ -29,7 +29,7 @@ def all_experts(trace: Trace, *, share: float = 0.05, least: int = 4) -> Iterato
     each with two layers or more. These layers take 5% of the window or more, with their backward pass. Needs recorded
     shapes and arguments.
 
-    Costs: a token's other E - k experts are computed and multiplied with nothing. At stake is that part.
+    Costs: a token's other E - k experts are computed and multiplied by zero. At stake is that part.
 
     Fix: gather each expert's own tokens (`torch.where(index == e)`, or tokens sorted by expert), compute these alone,
     and add them back with `index_add`; `torch._grouped_mm` computes all experts in one call.

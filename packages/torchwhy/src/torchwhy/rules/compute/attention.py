@@ -83,7 +83,7 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     the length. At stake is the time beyond both products at the device's peak, if shapes and peaks are known; else all
     but half of the products' time.
 
-    Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a mask where that is meant.
+    Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a causal mask.
 
     Known problems: a product, softmax and product that aren't attention look alike; a mask or bias between them may be
     one that no fused kernel knows. On the CPU the fused implementation has no dropout: attention that drops out
@@ -139,7 +139,7 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Scaled dot-product attention falls back to its plain implementation.
 
-    Sees: `aten::_scaled_dot_product_attention_math`, from 5% of the kernels' time on (of the window without a GPU).
+    Sees: `aten::_scaled_dot_product_attention_math` in 5% of the kernels' time or more (of the window without a GPU).
 
     Costs: about ten kernels instead of one, and the matrix of weights in memory. At stake is the time beyond both
     products at the device's peak, where shapes and peaks show it; else all but half of the products' time. Dropout of

@@ -101,9 +101,9 @@ def unread_gradients(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Fix: `backbone.requires_grad_(False)`, or `torch.no_grad()` around its forward pass.
 
     Known problems: silent where ranks exchange gradients, and with compiled code or CUDA graphs: optimizers then read
-    buffers of other shapes, or call no operators. Parameters are known by their shapes; a frozen one that has the shape
-    of a trained one hides itself. Gradients that an optimizer reads in a later step (accumulation) silence the rule
-    unless it steps in each one.
+    buffers of other shapes, or call no operators. Parameters are known by their shapes; a frozen parameter with the
+    shape of a trained one is not found. Gradients that an optimizer reads in a later step (accumulation) silence the
+    rule unless it steps in each one.
     """
     events, window = trace.events, trace.derived(steady_window)
     updates, gradients = events.of(OPTIMIZER_STEP), _accumulating(trace)

@@ -21,7 +21,7 @@ from torchwhy.wording import counted, percent
 __all__ = ["cast_and_back"]
 
 AHEAD: Final = 4
-"""What reads the widened tensor is among so many operators after the cast."""
+"""The widened tensor is read at most this number of operators after the cast."""
 
 Cast = tuple[Shape, str, str]
 """The shape of what is cast, its type, and the type that it gets."""

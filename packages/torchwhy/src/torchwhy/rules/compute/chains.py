@@ -44,16 +44,16 @@ def elementwise_chain(
     a stream; on a machine without GPU, three or more elementwise operators in a row on tensors of 16384 elements or
     more (needs `record_shapes=True`). Each must take tensors of as many elements as the one before, where shapes are
     recorded. Where calls repeat in the same order they may be independent of each other: each round is a run then.
-    All but the longest of each run are counted, from 10% of the kernels' time (on the CPU, of the
-    window) on. Optimizers and the accumulation of gradients are left out.
+    All but the longest of each run are counted, if they take 10% of the kernels' time (on the CPU, of the
+    window) or more. Optimizers and the accumulation of gradients are left out.
 
     Costs: such a kernel takes as long as its tensors take to be read and written; fused, intermediate tensors never
     leave the registers.
 
     Fix: `torch.compile` around them, or one operator that does the same (`F.layer_norm`, `F.gelu`, `torch.addcmul`).
 
-    Known problems: that one takes what the one before made is inferred from the sizes. Kernels that must stay apart,
-    because something else reads what lies between, count too; a compiler saves less then.
+    Known problems: the rule infers from the sizes that a kernel reads the result of the one before it. Kernels also
+    count if another operator reads a result between them; a compiler then saves less.
     """
     if trace.has_gpu:
         yield from _on_device(trace, length, share, shortest_us * 1000)
@@ -178,7 +178,7 @@ def _calls(trace: Trace, kernels: Kernels, order: Int64) -> tuple[Int64, Int64]:
 
 
 def _runs(chosen: Flags, group: Int64, call: Int64, size: Int64, length: float) -> tuple[Flags, Int64]:
-    """Of a sequence, which entries stand in runs of chosen ones of one group, long enough; and the run of each.
+    """Whether each entry is in a long enough run of chosen entries of one group, and the number of its run.
 
     A run ends before calls that repeat the last ones of it, and before one on tensors of another size.
     """

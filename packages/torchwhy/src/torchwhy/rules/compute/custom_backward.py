@@ -23,7 +23,7 @@ from torchwhy.wording import enumeration, percent
 __all__ = ["custom_backward"]
 
 GROWN = 8
-"""A tensor with so many times the elements of the gradient stands for a matrix of derivatives."""
+"""A tensor with at least this many times the elements of the gradient represents a matrix of derivatives."""
 
 
 @rule(

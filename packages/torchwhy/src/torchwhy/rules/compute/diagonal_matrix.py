@@ -31,11 +31,11 @@ from torchwhy.wording import percent
 __all__ = ["diagonal_matrix"]
 
 BEFORE: Final = 12
-"""Among so many operators before the one that makes the matrix none reads a matrix of its size: that would be another
-one, which the operators after it may read."""
+"""None of this number of operators before the one that makes the matrix may read a matrix of its size: the later
+operators may read that matrix instead."""
 
 HARMLESS: Final = VIEW | CHECKING | REDUCING
-"""What makes no matrix of numbers, but views and truth values."""
+"""Operators that make views and truth values, but no matrix of numbers."""
 
 
 @rule("D52", "diagonal-matrix", source="operations: n^3 for what takes n", frees="device")
@@ -50,7 +50,7 @@ def diagonal_matrix(trace: Trace, *, share: float = 0.05, least: int = 32) -> It
     Costs: n^2 numbers are written and n^3 operations computed, where n of each do.
 
     Fix: work with the diagonal: its Cholesky factor is `v.sqrt()`, its inverse `1 / v`, its solution `b / v`. For
-    distributions `Independent(Normal(mean, v.sqrt()), 1)` in place of `MultivariateNormal(mean, torch.diag_embed(v))`.
+    distributions `Independent(Normal(mean, v.sqrt()), 1)` instead of `MultivariateNormal(mean, torch.diag_embed(v))`.
 
     Known problems: tensors are known by their shapes.
     """
@@ -71,7 +71,7 @@ def diagonal_matrix(trace: Trace, *, share: float = 0.05, least: int = 32) -> It
         evidence=evidence(trace, rows),
         cause="All but the diagonal is zero, and all of it is written, factorised and read.",
         fix="Work with the diagonal v alone: its Cholesky factor is v.sqrt(), its inverse 1 / v. For distributions "
-        "Independent(Normal(mean, v.sqrt()), 1) in place of MultivariateNormal(mean, torch.diag_embed(v)).",
+        "Independent(Normal(mean, v.sqrt()), 1) instead of MultivariateNormal(mean, torch.diag_embed(v)).",
         linked=False,
     )
 

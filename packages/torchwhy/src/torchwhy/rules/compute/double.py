@@ -42,9 +42,10 @@ _SHORTER: Final = {"float32", "float16", "bfloat16", "complex64"}
 def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: float = 0.05) -> Iterator[Finding]:
     """Much is computed in double precision.
 
-    Sees: kernels in float64 from 5% of the kernels' time on; without a device, operators whose largest input is of type
-    `double` in 30% of the operators' own time, if half of that is 5% of the window (needs `record_shapes=True`). Of
-    filters the signal counts, whatever their coefficients are; calls of less than 5 us cost as much in float32.
+    Sees: kernels in float64, 5% of the kernels' time or more; without a device, operators whose largest input is of
+    type `double` in 30% of the operators' own time, if half of that is 5% of the window (needs `record_shapes=True`).
+    For filters the type of the signal counts, not that of the coefficients; calls of less than 5 us cost as much in
+    float32.
 
     Costs: a 64th of the float32 speed on consumer and inference GPUs, half of it on A100, H100 and MI300X; on any
     device and on CPUs twice the memory traffic, and on CPUs half the numbers per instruction. At stake is half of the

@@ -1,4 +1,4 @@
-"""Dropout at work where nothing is trained."""
+"""Dropout that is active where nothing is trained."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dropout_at_inference(trace: Trace, *, share: float = 0.02, often: int = 3) -
     any backward pass or optimizer: 2% of the window or more.
 
     Costs: random numbers for every activation. Worse, predictions are noisy, and batch normalisation uses the batch's
-    statistics in place of those it learnt.
+    statistics instead of those it learnt.
 
     Fix: `model.eval()` before inference, `model.train()` before training continues.
 
@@ -63,7 +63,7 @@ def dropout_at_inference(trace: Trace, *, share: float = 0.02, often: int = 3) -
         stretches=when,
         window=window,
         evidence=evidence(trace, rows),
-        cause="The model is in training mode: no backward pass and no optimizer were recorded, and dropout is at work. "
+        cause="The model is in training mode: no backward pass and no optimizer were recorded, and dropout is active. "
         "Its predictions are random.",
         fix="Call model.eval() before inference; it switches dropout off and lets batch normalisation use what it "
         "learnt.",

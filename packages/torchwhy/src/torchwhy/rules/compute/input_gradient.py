@@ -24,9 +24,9 @@ from torchwhy.wording import percent
 __all__ = ["input_gradient"]
 
 OF_LAYER: Final = 0.7
-"""So much of a first layer's backward pass its input's gradient takes. One program, whose convolution has 3 channels,
-64 outputs and 11 x 11 weights, lost 0.69 of that pass without the gradient, on a processor. Of a linear layer it
-is one of two products of the same size."""
+"""The share of a first layer's backward pass that the gradient of its input takes. One program, whose convolution has 3
+channels, 64 outputs and 11 x 11 weights, saved 0.69 of that pass without the gradient, on a processor. In a linear
+layer it is one of two products of the same size."""
 
 
 @rule("D45", "input-gradient", source="a leaf with the shape of a layer's input receives a gradient", frees="device")

@@ -24,8 +24,8 @@ INTEGERS: Final = frozenset({"int64", "int32"})
 """Products of int8, uint8 and int16 took 0.9 to 1.8 times as long as with float32 and both conversions."""
 
 OF_PRODUCT: Final = 0.4
-"""So much of the time float32 spares: products of matrices of 100 x 100 to 512 x 512 took 1.7 to 3.3 times as long with
-int64 or int32 as with float32 and both conversions, on one core."""
+"""The share of the time that float32 saves: products of matrices of 100 x 100 to 512 x 512 took 1.7 to 3.3 times as
+long with int64 or int32 as with float32 and both conversions, on one core."""
 
 LARGE: Final = 10_000
 """Elements of a matrix; smaller ones gain nothing."""
@@ -43,8 +43,8 @@ def integer_products(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Fix: multiply as float32, exact for whole numbers up to 2**24 (16.8 million), or as float64, up to 2**53, and
     convert the result back.
 
-    Known problems: int8, uint8 and int16 aren't counted: they take hardly longer than float32 with its conversions.
-    Products of int8 by a library for quantised networks have operators of their own.
+    Known problems: int8, uint8 and int16 aren't counted: they take barely longer than float32 with its conversions.
+    Products of int8 by a library for quantised networks have other operators.
     """
     program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
     rows = program.rows[events.are(PRODUCT, program.rows)].tolist()

@@ -23,7 +23,8 @@ from torchwhy.wording import percent
 __all__ = ["joined_pairs"]
 
 NEAR: Final = 8
-"""Rows are repeated in so many operators before they are joined, and multiplied in so many after that."""
+"""Rows are joined at most this number of operators after they are repeated, and multiplied at most this number after
+that."""
 
 
 @rule(

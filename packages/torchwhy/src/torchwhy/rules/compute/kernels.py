@@ -28,7 +28,7 @@ def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:
 
 def caveat(trace: Trace) -> str:
     """Say so where the device waits for launches after half of its work: faster kernels then change little."""
-    return "" if trace.derived(_queued) else " But the device waits for the host: that comes first."
+    return "" if trace.derived(_queued) else " But the device waits for the host: reduce that wait first."
 
 
 def about_kernels(

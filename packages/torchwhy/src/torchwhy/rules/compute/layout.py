@@ -26,7 +26,7 @@ __all__ = ["conv_bias_before_bn", "layout_conversion"]
 @rule(
     "D6",
     "layout-conversion",
-    source="`nchwToNhwc` and its like in names of kernels; 5% of the kernels' time",
+    source="`nchwToNhwc` and similar names of kernels; 5% of the kernels' time",
     needs={"gpu"},
     frees="device",
 )
@@ -65,7 +65,7 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     frees="device",
 )
 def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002) -> Iterator[Finding]:
-    """Convolutions add a bias that the batch normalization behind them takes away.
+    """Convolutions add a bias that the batch normalization after them removes.
 
     Sees: `aten::conv2d` (or 1d, 3d) with a bias, directly followed on its thread by `aten::batch_norm`, as shapes of
     inputs show (`record_shapes=True`).
@@ -74,8 +74,8 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
 
     Fix: `bias=False` in the convolution; for inference fold the normalization into the weights.
 
-    Known problems: a bias that another layer reads too is needed; only batch normalisation directly behind on the same
-    thread is seen.
+    Known problems: a bias that another layer reads too is needed; only batch normalisation directly after it on the
+    same thread is seen.
     """
     events = trace.events
     convolutions = events.of(CONVOLUTION)

@@ -18,7 +18,7 @@ from torchwhy.wording import percent
 __all__ = ["inverse_for_product"]
 
 AHEAD = 6
-"""The product is among so many operators after the inverse."""
+"""The product comes at most this number of operators after the inverse."""
 
 
 @rule(
@@ -69,6 +69,6 @@ def inverse_for_product(trace: Trace, *, share: float = 0.05, least: int = 32) -
         window=window,
         evidence=evidence(trace, rows),
         cause="An inverse takes three times the operations of the factorisation that solves the equations.",
-        fix="torch.linalg.solve(A, b) in place of the inverse and its product; torch.cholesky_solve(b, "
+        fix="torch.linalg.solve(A, b) instead of the inverse and its product; torch.cholesky_solve(b, "
         "torch.linalg.cholesky(A)) where A is symmetric and positive definite.",
     )

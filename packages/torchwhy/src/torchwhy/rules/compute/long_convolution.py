@@ -1,4 +1,4 @@
-"""Convolutions with a kernel so long that a Fourier transform takes less."""
+"""Convolutions with long kernels, for which a Fourier transform takes less time."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from torchwhy.wording import percent
 __all__ = ["long_convolution"]
 
 SLOWER: Final = 10.0
-"""An FFT computes so many times fewer operations per second than a convolution, whose data stay in the caches."""
+"""A convolution computes this many times more operations per second than an FFT, because its data stay in the
+caches."""
 
 AHEAD: Final = 10
-"""Among so many operators after a convolution one reads its result, and shows its length."""
+"""The result of a convolution is read at most this number of operators later, by an operator that shows its length."""
 
 
 @rule("D24", "long-convolution", source="operations by shapes: K per sample against log2 of the length", frees="device")
 def long_convolution(trace: Trace, *, taps: int = 128, gain: float = 2.0, share: float = 0.05) -> Iterator[Finding]:
-    """A convolution has so long a kernel that an FFT takes less.
+    """A convolution has a long kernel, for which an FFT takes less time.
 
     Sees: a convolution with a kernel of 128 or more elements per channel whose multiplications, by its shapes, are 20
     times the operations of the transforms that compute the same: an FFT works at about a tenth of a convolution's

@@ -28,7 +28,7 @@ from torchwhy.wording import percent
 __all__ = ["low_rank_weight"]
 
 BEFORE: Final = 6
-"""The product that makes a weight is among so many operators before the layer that uses it."""
+"""The product that makes a weight is at most this number of operators before the layer that uses it."""
 
 
 @rule(

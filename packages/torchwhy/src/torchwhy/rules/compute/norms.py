@@ -25,7 +25,7 @@ LONGEST = 14
 
 @rule("D31", "norm-by-hand", source="operators by shapes: mean of squares, root, scale", frees="device")
 def norm_by_hand(trace: Trace, *, share: float = 0.1, least: int = 2) -> Iterator[Finding]:
-    """Layers normalise with operators of their own.
+    """Layers normalise with separate operators instead of a fused one.
 
     Sees: among 14 operators in a row a mean (or variance) over the last dimension of a tensor, a root of one number for
     each of its rows, and a division or product of the tensor by them; with a square or variance before the root. Twice
@@ -56,7 +56,7 @@ def norm_by_hand(trace: Trace, *, share: float = 0.1, least: int = 2) -> Iterato
         stretches=when,
         window=window,
         evidence=evidence(trace, rows),
-        cause="Mean, square, root and scale are operators of their own; each reads and writes the whole tensor.",
+        cause="Mean, square, root and scale are separate operators; each reads and writes the whole tensor.",
         fix=f"{name} computes it in one pass, and its backward pass in another "
         f"(nn.{'LayerNorm' if centred else 'RMSNorm'}); torch.compile fuses such operators, too.",
     )

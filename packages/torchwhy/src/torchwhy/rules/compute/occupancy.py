@@ -37,7 +37,7 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
     """Kernels with fewer blocks than the device has multiprocessors take much of its time.
 
     Sees: kernels longer than 10 us with less than 0.7 blocks per multiprocessor, each with 5% or more of the kernels'
-    time. Between 0.7 and 1 hardly anything is lost.
+    time. Between 0.7 and 1 little is lost.
 
     Costs: multiprocessors without a block do nothing; counted is the part of the device that stands idle while nothing
     else runs on it.
@@ -112,8 +112,8 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
         confidence="low",
         most="low",
         part=1 / 2,
-        cause="Their grids have hardly more blocks than the device has multiprocessors, so few threads wait for memory "
-        "at the same time.",
+        cause="Their grids have barely more blocks than the device has multiprocessors, which leaves few threads to "
+        "wait for memory at the same time.",
         fix="Work on larger tensors per call, or fuse these kernels with their neighbours (torch.compile).",
     )
 

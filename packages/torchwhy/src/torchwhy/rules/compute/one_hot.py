@@ -20,7 +20,7 @@ from torchwhy.wording import percent
 __all__ = ["one_hot"]
 
 AHEAD = 8
-"""What reads the rows is among so many operators after the one that makes them."""
+"""The rows are read at most this number of operators after the operator that makes them."""
 
 
 @rule("D30", "one-hot", source="arithmetic by shapes: of each row one column counts", frees="device")
@@ -31,7 +31,7 @@ def one_hot(trace: Trace, *, share: float = 0.05, columns: int = 32) -> Iterator
     operators after it a matrix product that reads those rows, or an elementwise product with as many numbers. With
     what lies between, and the backward pass, 5% of the window or more.
 
-    Costs: of each row one column counts. The others are written, read and multiplied with nothing.
+    Costs: only one column of each row counts. The others are written, read and multiplied by zero.
 
     Fix: a product with one-hot rows is a look-up: `F.embedding(index, weight)` or `weight[index]`. Cross entropy takes
     the indices themselves: `F.cross_entropy(scores, index)`; any other sum picks its terms with `gather`.
@@ -71,7 +71,7 @@ def one_hot(trace: Trace, *, share: float = 0.05, columns: int = 32) -> Iterator
             stretches=when,
             window=window,
             evidence=evidence(trace, rows),
-            cause="Each row is zero but for one column, and all of it is written, read and multiplied.",
+            cause="Each row is zero except for one column, and all of it is written, read and multiplied.",
             fix=fix,
         )
 

@@ -24,7 +24,7 @@ __all__ = ["padded_to_fixed_length"]
 def padded_to_fixed_length(
     trace: Trace, *, longest: float = 0.6, often: int = 16, lengths: int = 4, share: float = 0.1
 ) -> Iterator[Finding]:
-    """Sequences are padded to a fixed length that none of them comes near.
+    """Sequences are padded to a fixed length that is much longer than all of them.
 
     Sees: 16 calls or more of `F.pad` that bring tensors of four different lengths or more to the same one, the longest
     of them at most 60% of it; and operators of the model that read tensors with a dimension of that length. These take
@@ -54,7 +54,7 @@ def padded_to_fixed_length(
     if not len(rows) or part < share:
         return
     yield Finding(
-        title=f"Sequences are padded to {full:,}, the longest has {most:,}: what reads them takes {percent(part)} "
+        title=f"Sequences are padded to {full:,}, the longest has {most:,}: their operators take {percent(part)} "
         "of the time",
         confidence="medium",
         time_us=when.total / 1000 * (1 - most / full),

@@ -22,12 +22,12 @@ from torchwhy.wording import percent
 __all__ = ["unfolded_convolution"]
 
 AHEAD: Final = 6
-"""The product is among so many operators after the one that copies the patches."""
+"""The product is at most this number of operators after the one that copies the patches."""
 
 OF_PRODUCT: Final = 0.6
-"""So much of the product's time a convolution saves, too: it copies neither its input nor its result. One program with
-3 to 32 channels, 3 x 3 kernels and 48 x 48 pixels became 3.3 times as fast on a processor: all of the copying, and 0.57
-of the product."""
+"""The share of the product's time that a convolution also saves: it copies neither its input nor its result. One
+program with 3 to 32 channels, 3 x 3 kernels and 48 x 48 pixels became 3.3 times as fast on a processor: all of the
+copying, and 0.57 of the product."""
 
 
 @rule(

@@ -93,7 +93,7 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
 def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """Matrix products run in TF32, where 16 bits would do.
 
-    Sees: matrix multiplications and convolutions whose kernels are named TF32, from 20% of the kernels' time on.
+    Sees: matrix multiplications and convolutions whose kernels are named TF32, in 20% of the kernels' time or more.
 
     Costs: bfloat16 and float16 are up to twice as fast on the same tensor cores and move half the bytes: at stake is
     half of the time.

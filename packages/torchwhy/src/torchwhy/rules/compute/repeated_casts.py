@@ -23,7 +23,7 @@ from torchwhy.wording import counted, percent
 __all__ = ["repeated_cast"]
 
 READ_WITHIN: Final = 4
-"""So many operators after its cast a weight is read at most: input and bias may be cast in between."""
+"""A weight is read at most this number of operators after its cast: input and bias may be cast in between."""
 
 Cast = tuple[Shape, str, str]
 """The shape of what is cast, its type, and the type that it gets."""

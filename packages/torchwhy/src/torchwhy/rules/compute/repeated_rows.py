@@ -23,14 +23,14 @@ from torchwhy.wording import percent
 __all__ = ["repeated_rows"]
 
 DRAWS: Final[Meaning] = DROPOUT | DRAWS_MASK | SAME_SHAPE | WEIGHTED_DRAW
-"""What may give something else for each copy."""
+"""Operators that may give another result for each copy."""
 
 
 @rule("D71", "repeated-rows", source="operators on a batch right after each of its rows is repeated", frees="device")
 def repeated_rows(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Each row of a batch is repeated, and layers compute all copies.
 
-    Sees: `repeat_interleave` or `repeat` along the first dimension, and the operators behind it that take the repeated
+    Sees: `repeat_interleave` or `repeat` along the first dimension, and the operators after it that take the repeated
     rows and no other tensor with as many: up to the first that joins them with something that may differ from copy
     to copy, or that draws random numbers. Together 5% of the window or more. Needs recorded shapes and values.
 
@@ -81,7 +81,7 @@ def _copies(trace: Trace, program: ForwardPass, i: int) -> int:
 
 
 def _on_copies(trace: Trace, program: ForwardPass, i: int, often: int) -> list[int]:
-    """The operators behind it that take the copies and nothing else with as many rows.
+    """The operators after it that take the copies and nothing else with as many rows.
 
     Up to the first that takes as many elements in another form: what is added there may differ from copy to copy.
     """

@@ -48,8 +48,8 @@ def low_roofline(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Sees: matrix products, convolutions, attention, mixtures of experts, and operators that only read and write their
     tensors, whose calls with the same shapes and types would take 5% of the kernels' time less at 70% of the roofline;
     for calls of 20 us or more that have at least 5 us of work at the roofline. Needs `record_shapes=True` and a device
-    whose peaks are known: by its data sheet, or measured (`--device`, `[tool.torchwhy.device]`). What unfused-attention
-    and sdpa-math-backend speak about is left to them.
+    whose peaks are known: by its data sheet, or measured (`--device`, `[tool.torchwhy.device]`). Attention that
+    unfused-attention and sdpa-math-backend report is left to these rules.
 
     Costs: counted is the difference to 70% of the roofline, which good kernels reach.
 

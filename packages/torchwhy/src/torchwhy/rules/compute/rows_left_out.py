@@ -30,10 +30,10 @@ from torchwhy.wording import percent
 __all__ = ["augmented_before_shrinking", "rows_left_out"]
 
 BEFORE: Final = 20
-"""So many operators before the reading of the rows are examined."""
+"""How many operators before the reading of the rows are examined."""
 
 AFTER: Final = 8
-"""One of so many operators behind it reads the chosen rows: its shape says how many they are."""
+"""An operator at most this number later reads the chosen rows: its shape gives their number."""
 
 
 @rule("D41", "rows-left-out", source="elementwise operators right before the rows are chosen", frees="device")

@@ -21,7 +21,7 @@ from torchwhy.wording import percent
 __all__ = ["outer_kernels", "separable_convolution"]
 
 BEFORE: Final = 12
-"""The product that makes a kernel is among so many operators before the convolution that reads it."""
+"""The product that makes a kernel is at most this number of operators before the convolution that reads it."""
 
 
 @rule("D53", "separable-convolution", source="operations by shapes: k x k against 2 k per pixel", frees="device")

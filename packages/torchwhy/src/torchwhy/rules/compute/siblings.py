@@ -50,7 +50,7 @@ def one_by_one(trace: Trace, *, rounds: int = 4, short_us: float = 100.0, share:
     Costs: each round pays the overhead of its calls, in the forward pass, in the backward pass and in the optimizer.
 
     Fix: join the weights instead of the results. Heads, experts or members of an ensemble that take the same input are
-    one wider product, whose result is split with `view`; with an input of their own `torch.bmm`, `torch.func.vmap` over
+    one wider product, whose result is split with `view`; with different inputs `torch.bmm`, `torch.func.vmap` over
     stacked weights, or a grouped convolution.
 
     Known problems: the optimizer's part is not counted.

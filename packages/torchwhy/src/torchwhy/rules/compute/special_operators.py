@@ -35,29 +35,30 @@ __all__ = [
 ]
 
 BEFORE: Final = 12
-"""Keys and values are repeated among so many operators before attention."""
+"""Keys and values are repeated at most this number of operators before attention."""
 
 BEHIND: Final = 2
-"""The real part is taken at most so many operators behind a transform."""
+"""The real part is taken at most this number of operators after a transform."""
 
 OF_LOOKUP: Final = 0.5
-"""So much of a lookup an embedding bag spares: 0.85 of one of 200 rows for each result forward, on one core, and little
-of the gradient of the table."""
+"""The share of a lookup that an embedding bag saves: 0.85 of a lookup of 200 rows for each result, in the forward pass
+on one core, and little of the gradient of the table."""
 
 OF_EIGENVALUES: Final = 0.7
-"""So much of the time symmetric matrices spare: with 64 to 600 rows they took a third or less, on one core."""
+"""The share of the time that symmetric matrices save: with 64 to 600 rows they took a third or less, on one core."""
 
 OF_COLUMNS: Final = 0.9
-"""So much of the time rows spare: 512 random rows of 40,000 were read 44 times as fast as 512 columns of 1000 numbers,
-on one core."""
+"""The share of the time that rows save: 512 random rows of 40,000 were read 44 times as fast as 512 columns of 1000
+numbers, on one core."""
 
 OF_FORWARD: Final = 0.15
 OF_INVERSE: Final = 0.5
-"""So much of a transform to and from the spectrum half of it spares: 16 x 72,000 points took 1.14 and 2.5 times as
-long with all of it, on one core. Of real numbers PyTorch computes half of the spectrum, and copies the other half."""
+"""The share of a transform to the spectrum and back that half of the spectrum saves: 16 x 72,000 points took 1.14 and
+2.5 times as long with all of it, on one core. For real numbers PyTorch computes half of the spectrum, and copies the
+other half."""
 
 BETWEEN: Final = 6
-"""The spectrum is multiplied among so many operators before its inverse transform."""
+"""The spectrum is multiplied at most this number of operators before its inverse transform."""
 
 
 @rule("D64", "complex-transform", source="transforms timed with all and with half of the spectrum", frees="device")
@@ -65,7 +66,7 @@ def complex_transform(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     """Real signals go through a Fourier transform for complex ones.
 
     Sees: `torch.fft.fft` (or `fft2`, `fftn`) of a tensor of real numbers, in a program that takes the real part of
-    every inverse transform of that shape, or the magnitude of the spectrum right behind. Transforms in 5% of the window
+    every inverse transform of that shape, or the magnitude of the spectrum right after. Transforms in 5% of the window
     or more. Needs recorded shapes.
 
     Costs: the spectrum of a real signal is symmetric: half of it is written, multiplied and transformed back for
@@ -102,7 +103,7 @@ def complex_transform(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
 
 def _read_by(trace: Trace, program: ForwardPass, i: int, meaning: Meaning, within: int = BEHIND) -> bool:
-    """Whether an operator of a meaning comes right behind one."""
+    """Whether an operator of a meaning comes right after one."""
     return bool(trace.events.are(meaning, program.rows[i + 1 : i + 1 + within]).any())
 
 
@@ -167,11 +168,11 @@ def _repeats_heads(trace: Trace, program: ForwardPass, k: int, kept: list[Shape]
     return bool(expanded) and merged in kept
 
 
-@rule("D66", "summed-rows", source="`aten::embedding` with a sum or mean of its rows right behind", frees="device")
+@rule("D66", "summed-rows", source="`aten::embedding` with a sum or mean of its rows right after", frees="device")
 def summed_rows(trace: Trace, *, share: float = 0.05, rows: int = 8) -> Iterator[Finding]:
     """The rows of an embedding are written out to be summed.
 
-    Sees: `aten::embedding` of 8 indices or more for each result, and right behind it a sum or mean over them. Both take
+    Sees: `aten::embedding` of 8 indices or more for each result, and right after it a sum or mean over them. Both take
     5% of the window or more, with their backward pass.
 
     Costs: all rows are written, and read again for the sum. At stake are the sum, and half of the lookup.
@@ -237,7 +238,7 @@ def gathered_columns(trace: Trace, *, share: float = 0.1, least: int = 64) -> It
     )
 
 
-@rule("D68", "general-eigenvalues", source="`aten::linalg_eig` with the real part taken right behind", frees="device")
+@rule("D68", "general-eigenvalues", source="`aten::linalg_eig` with the real part taken right after", frees="device")
 def general_eigenvalues(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Eigenvalues of symmetric matrices are computed by the method for general matrices.
 

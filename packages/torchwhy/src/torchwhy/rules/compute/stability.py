@@ -89,7 +89,7 @@ def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005
     """Convolutions are still choosing their algorithm.
 
     Sees: calls of `aten::cudnn_convolution` (or MIOpen's) that each launch three or more different convolution kernels
-    with tiles of their own; one call normally launches one, and helpers.
+    with different tiles; one call normally launches one, and helpers.
 
     Costs: each new shape is tried with every algorithm, waiting for each.
 

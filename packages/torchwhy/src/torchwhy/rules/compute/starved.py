@@ -24,7 +24,7 @@ from torchwhy.wording import percent
 __all__ = ["starved_threads"]
 
 _PARALLEL: Final = 32_768
-"""From so many elements on ATen splits such an operator over threads (at::internal::GRAIN_SIZE)."""
+"""ATen splits such an operator over threads from this number of elements on (at::internal::GRAIN_SIZE)."""
 
 
 @rule(
@@ -38,8 +38,8 @@ def starved_threads(
 ) -> Iterator[Finding]:
     """Simple operators on the CPU take far longer than the processor needs for them.
 
-    Sees: in a program without GPU, additions, multiplications, copies and the like on 32768 elements or more that read
-    and write less than 0.3 GB/s, at least ten and half of all such calls, from 5% of the window on. Needs
+    Sees: in a program without GPU, additions, multiplications, copies and similar operators on 32768 elements or more
+    that read and write less than 0.3 GB/s, at least ten and half of all such calls, in 5% of the window or more. Needs
     `record_shapes=True`.
 
     Costs: such an operator is split over threads and ends when the last of them does; where there are more threads than

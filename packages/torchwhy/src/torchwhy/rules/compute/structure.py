@@ -32,7 +32,8 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Activation checkpointing computes much of the forward pass again.
 
     Sees: kernels launched while `torch.utils.checkpoint` recomputes in the backward pass: inside its Python frames
-    (`with_stack=True`) or in `CheckpointFunctionBackward` outside the nodes it runs, from 10% of the kernels' time on.
+    (`with_stack=True`) or in `CheckpointFunctionBackward` outside the nodes it runs, in 10% of the kernels' time or
+    more.
 
     Costs: a second forward pass of the layers it covers, about a third more per step if it covers all. That is the
     price of the memory it saves.
@@ -68,7 +69,7 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
 @rule(
     "D18",
     "streams-serial",
-    source="two streams whose busy times hardly overlap",
+    source="two streams whose busy times barely overlap",
     needs={"gpu", "order"},
     frees="device",
 )
@@ -101,7 +102,7 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
             continue
         waits = len(events.of(STREAM_WAIT))
         yield Finding(
-            title=f"{len(used)} streams of GPU {gpu.device} compute in turns: {percent(both / max(aside.total, 1))} "
+            title=f"{len(used)} streams of GPU {gpu.device} compute alternately: {percent(both / max(aside.total, 1))} "
             "overlap",
             most="low",
             confidence="low",

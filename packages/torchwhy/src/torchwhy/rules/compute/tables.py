@@ -31,7 +31,7 @@ def dense_table_gradient(trace: Trace, *, share: float = 0.05, rows_per_index: f
     `aten::embedding_dense_backward`. That, and the operators of optimizers that read tensors of the table's shape, take
     5% of the window or more.
 
-    Costs: the gradient is as large as the table, zero but for a few rows; it is filled, and the optimizer goes over
+    Costs: the gradient is as large as the table, zero except for a few rows; it is filled, and the optimizer goes over
     weights, gradient and moments as a whole in each step.
 
     Fix: `nn.Embedding(..., sparse=True)` with `torch.optim.SparseAdam`, `SGD` or `Adagrad`; the other parameters keep
@@ -76,8 +76,8 @@ def dense_table_gradient(trace: Trace, *, share: float = 0.05, rows_per_index: f
             *evidence(trace, [row for row in lookups.tolist() if shapes(trace, row)[0] in large], limit=1),
             *evidence(trace, rows, limit=4),
         ),
-        cause="The gradient of nn.Embedding is dense: as large as the table, zero but for the rows that were "
-        "read. The optimizer goes over all of it.",
+        cause="The gradient of nn.Embedding is dense: as large as the table, zero except for the rows that were "
+        "read. The optimizer updates all of it.",
         fix="nn.Embedding(..., sparse=True) with torch.optim.SparseAdam for the table, and the present optimizer for "
         "the other parameters.",
     )

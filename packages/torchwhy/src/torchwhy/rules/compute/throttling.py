@@ -22,7 +22,7 @@ _WHOLE = 0.5
 """A sample of the clock counts where the device works for this part of it."""
 
 _AT_THE_LIMIT = 0.97
-"""Of the power limit: the regulator of a GPU that is held at it swings by a few percent."""
+"""Share of the power limit: the regulator of a GPU that is held at it swings by a few percent."""
 
 
 @rule(
@@ -116,7 +116,7 @@ def _reason(trace: Trace, device: int, clock: CounterSeries, low: Flags) -> tupl
             f"Fix the clock for measurements{_tool(trace, '-lgc')}.",
             False,
         )
-    why = f"Why was not recorded{warm}.{drawn}"
+    why = f"The reason was not recorded{warm}.{drawn}"
     says = ": torchwhy profile --power records it" if trace.info.vendor == "nvidia" else ""
     return why, f"Find out whether power or heat limits the clock{says}.", False
 

@@ -24,7 +24,7 @@ from torchwhy.wording import percent
 __all__ = ["transform_lengths"]
 
 SLOWER: Final = 10.0
-"""So many times longer a prime length takes at most: 3 to 10 with MKL, from 4,000 to 33,000 points."""
+"""A prime length takes at most this many times as long: 3 to 10 with MKL, from 4,000 to 33,000 points."""
 
 
 @rule("D40", "transform-length", source="MKL's time for prime lengths and the next power of two", frees="device")

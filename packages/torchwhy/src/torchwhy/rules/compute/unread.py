@@ -25,7 +25,7 @@ from torchwhy.wording import percent
 __all__ = ["unread_result"]
 
 AHEAD: Final = 6
-"""The operator that reads a slice is among so many after the one that takes it."""
+"""A slice is read at most this number of operators after it is taken."""
 
 
 @dataclass(frozen=True)

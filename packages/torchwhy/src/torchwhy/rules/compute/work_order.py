@@ -22,25 +22,25 @@ from torchwhy.wording import percent
 __all__ = ["gathered_before_product", "product_order", "skipped_outputs", "upsampled_before_pointwise"]
 
 AHEAD: Final = 12
-"""So many operators behind a convolution show whether another part of its result is read."""
+"""How many operators after a convolution are examined for a reader of another part of its result."""
 
 
 @rule(
     "D60",
     "upsampled-before-pointwise",
-    source="a 1 x 1 convolution right behind `aten::upsample_*`, by shapes",
+    source="a 1 x 1 convolution right after `aten::upsample_*`, by shapes",
     frees="device",
 )
 def upsampled_before_pointwise(trace: Trace, *, share: float = 0.05, times: float = 2.0) -> Iterator[Finding]:
     """Features are upsampled before a 1 x 1 convolution that makes fewer channels of them.
 
-    Sees: `aten::upsample_*` (`F.interpolate`, `nn.Upsample`) and right behind it a convolution with a kernel of one
+    Sees: `aten::upsample_*` (`F.interpolate`, `nn.Upsample`) and right after it a convolution with a kernel of one
     element that reads the result, which has twice as many points as the features or more, and at most half as many
     channels come out. Both take 5% of the window or more, with their backward pass.
 
     Costs: the convolution computes every new point, and every channel is interpolated. Both are linear, one over
-    channels and one over places, and their order doesn't matter: the result is the same but for rounding. At stake are
-    the convolution at the new points, and the upsampling of the channels that it drops.
+    channels and one over places, and their order doesn't matter: the result is the same except for rounding. At stake
+    are the convolution at the new points, and the upsampling of the channels that it drops.
 
     Fix: the convolution first, then `F.interpolate` of what it made.
 
@@ -70,11 +70,11 @@ def upsampled_before_pointwise(trace: Trace, *, share: float = 0.05, times: floa
     )
 
 
-@rule("D61", "skipped-outputs", source="slices with a step right behind a convolution, by shapes", frees="device")
+@rule("D61", "skipped-outputs", source="slices with a step right after a convolution, by shapes", frees="device")
 def skipped_outputs(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """A convolution computes outputs that a slice with a step skips.
 
-    Sees: a convolution and right behind it, or behind a normalisation or activation of its result, slices with a step
+    Sees: a convolution and right after it, or after a normalisation or activation of its result, slices with a step
     of 2 or more (`[:, :, ::2, ::2]`) over its places. Another slice of the same result among the next twelve operators,
     as in patch merging, needs the rest of it. Both take 5% of the window or more, with the backward pass.
 
@@ -132,16 +132,16 @@ def _taken_part(trace: Trace, program: ForwardPass, behind: int, made: Shape) ->
     return 1.0 if made in others else 1 / step
 
 
-@rule("D62", "gathered-before-product", source="a linear layer right behind `x[index]`, by shapes", frees="device")
+@rule("D62", "gathered-before-product", source="a linear layer right after `x[index]`, by shapes", frees="device")
 def gathered_before_product(trace: Trace, *, share: float = 0.05, times: float = 2.0) -> Iterator[Finding]:
     """Rows are gathered, many of them several times, before a linear layer is applied to each.
 
     Sees: `x[index]`, `index_select` or an embedding that reads twice as many rows as the tensor has or more, and right
-    behind it `aten::linear` of these rows, with at most as many outputs as inputs. Both take 5% of the window or more,
+    after it `aten::linear` of these rows, with at most as many outputs as inputs. Both take 5% of the window or more,
     with their backward pass.
 
     Costs: a row that is gathered ten times is multiplied ten times, with the same result. At stake are the products
-    beyond one for each row, and the columns that are gathered for nothing.
+    beyond one for each row, and the columns that are gathered without need.
 
     Fix: multiply first, then gather: `linear(x)[index]` instead of `linear(x[index])`.
 
@@ -174,12 +174,12 @@ def gathered_before_product(trace: Trace, *, share: float = 0.05, times: float =
 def product_order(trace: Trace, *, share: float = 0.05, times: float = 2.0) -> Iterator[Finding]:
     """A chain of matrix products is computed in the order that takes more operations.
 
-    Sees: two matrix products one right behind the other, the second of which reads the first's result as its left
+    Sees: two matrix products one right after the other, the second of which reads the first's result as its left
     factor, by shapes, where A (B C) takes at most half of the operations of (A B) C. Both take 5% of the window or
     more, with their backward pass.
 
     Costs: `A @ B @ x` is computed from the left: a product of two large matrices, where two products with the thin `x`
-    do. At stake are the operations that the other order spares.
+    do. At stake are the operations that the other order saves.
 
     Fix: brackets: `A @ (B @ x)`; `torch.linalg.multi_dot` finds the best order of a longer chain.
 

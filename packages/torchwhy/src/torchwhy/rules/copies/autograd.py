@@ -60,7 +60,7 @@ def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
     """Inference records a graph for a backward pass.
 
     Sees: operators whose `Sequence number` grows, so each made a node of autograd's graph, in a trace of two or more
-    steps without a backward pass, an optimizer or dropout at work.
+    steps without a backward pass, an optimizer or active dropout.
 
     Costs: the tensors each node keeps stay in memory until the result is dropped, and every operator takes longer on
     the host.

@@ -117,7 +117,7 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     """Out-of-place operators copy their whole input first.
 
     Sees: `aten::clone` inside `aten::masked_fill`, `aten::index_put`, `aten::scatter` and similar operators, and the
-    device work it launches, from 1% of the window on.
+    device work it launches, in 1% of the window or more.
 
     Costs: the tensor is read and written once more than the operation needs.
 

@@ -191,7 +191,8 @@ def _creep_seen(trace: Trace, memory: StepMemory, least_steps: float, least: flo
 
 
 _MOSTLY: Final = 0.8
-"""Of the steps, and of their median growth: so much at least."""
+"""At least this share of the steps grows, and the total growth differs from the median growth of all steps by at most
+this ratio."""
 
 
 @rule("C14", "fragmentation", source="reserved but unused memory at the peak, 30% as in gpuprof", frees="nothing")

@@ -30,7 +30,7 @@ DIRECTIONS = {"HtoD": "from host to device", "DtoH": "from device to host", "Pto
 def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -> Iterator[Finding]:
     """Copies between host and device take time during which nothing is computed.
 
-    Sees: per direction, the time in which copies run and the device computes nothing, from 5% of the window on; or
+    Sees: per direction, the time in which copies run and the device computes nothing, 5% of the window or more; or
     more than 10 copies of 4 kB and more per step which together cost 1%. Copies that overlap with kernels are free;
     those to the device from memory that isn't pinned belong to pageable-copy.
 

@@ -32,7 +32,7 @@ __all__ = ["dtod_volume"]
 def dtod_volume(trace: Trace, *, share: float = 0.03, bytes_per_step: float = 1e9) -> Iterator[Finding]:
     """Much time goes to copies within the device's memory.
 
-    Sees: `Memcpy DtoD` and PyTorch's copy and concatenation kernels, from 3% of the window on, or 1 GB of `Memcpy
+    Sees: `Memcpy DtoD` and PyTorch's copy and concatenation kernels, in 3% of the window or more, or 1 GB of `Memcpy
     DtoD` per step if that takes 2%. Changes of type (`aten::to`) aren't counted.
 
     Costs: memory traffic that computes nothing.

@@ -30,7 +30,7 @@ COME_TOGETHER: Final = (
     "Find the rank that comes late, and why: record every rank into one folder and run torchwhy explain on the folder. "
     "Then give the ranks equal work. Smaller messages or smaller types don't help."
 )
-"""Where most of the time is waiting."""
+"""The advice if most of the time is waiting."""
 
 _PIPELINE: Final = (
     "Between the stages of a pipeline: more and smaller micro-batches, stages that take equal time, an interleaved "

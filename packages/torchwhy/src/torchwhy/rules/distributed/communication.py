@@ -73,7 +73,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05, waiting: float = 0.5) -> 
     elif waits >= waiting:
         cause = (
             f"At least {percent(waits)} of that time is waiting for another rank: exchanges of the same kind that "
-            "carry as much, or more, finish so much sooner."
+            "carry as much, or more, finish this much sooner."
         )
         fix = COME_TOGETHER
     else:

@@ -32,7 +32,7 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """A program without GPU waits for other ranks, or for what they send.
 
     Sees: the time in collectives of Gloo or MPI during which no operator runs on any recorded thread, in a program
-    without GPU, from 5% of the window on. Silent where host-small-collectives says more.
+    without GPU, in 5% of the window or more. Silent where host-small-collectives says more.
 
     Costs: that time on every rank. Part of it may be waiting for a slower rank, which one trace can't show.
 

@@ -26,7 +26,7 @@ _ALONE: Final = ("exposed-comm", "cpu-exposed-comm")
 
 
 _EXPLAINS: Final = 0.3
-"""So large a part of the time lost a cause has to account for."""
+"""A cause must account for at least this share of the lost time."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,7 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
     Sees: collectives matched over all ranks of their group (by number, else by order within the step) for which ranks
     waited; the one on which such a collective is shortest came last. Fires where one rank causes 60 percent of the
     waiting, is the one most waited for in 60 percent of the steps, and the waiting for it, less that for the others,
-    exceeds its own standard error over the steps twice (more with few steps). Clocks of different ranks are never
-    compared.
+    exceeds twice its standard error over the steps (more with few steps). Clocks of different ranks are never compared.
 
     Costs: every other rank waits that long, in each step. At stake is the time by which the collectives would begin
     earlier if it came with the next-to-last rank, or by which every other rank communicates longer than this one while
@@ -72,8 +71,8 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
     Fix: look at that rank's own trace: more work than the others have, a slower loader or host, a device that is
     throttled or shared.
 
-    Known problems: a rank that comes last because another one made it wait earlier is named nevertheless. Of two ranks
-    that are late together neither is named.
+    Known problems: a rank that comes last because another rank made it wait earlier is named, too. If two ranks are
+    late together, neither is named.
     """
     found = _straggler(job, often, share, sure)
     if found is None:
@@ -111,8 +110,8 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
     fires where the longest exceeds that of the median rank by ten percent (of two ranks, the other one's). Silent where
     last-rank names the same rank, and where the others don't wait for that rank.
 
-    Costs: in synchronous training every rank waits for the longest one. At stake is the time above that of the rank
-    that computes longest but one, no more than the others wait.
+    Costs: in synchronous training every rank waits for the longest one. At stake is the time by which it exceeds the
+    second-longest rank, but at most the time that the others wait.
 
     Fix: give ranks equal work: sort or bucket samples by length, split by tokens rather than by samples, balance the
     stages of a pipeline. Where the work is equal, look for a slower device.
@@ -155,12 +154,12 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
     )
 
 
-@rule("F11", "exposed-transfer", source="exposed communication less waiting, on the middle rank; 5%", on="job")
+@rule("F11", "exposed-transfer", source="exposed communication minus waiting, on the median rank; 5%", on="job")
 def exposed_transfer(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
     """Ranks transfer data while they compute nothing.
 
-    Sees: the time a rank only communicates, less the part in which it waits for the last rank to come, on the rank for
-    which the rest is a middle share of the window.
+    Sees: the time in which a rank only communicates, minus its waiting for the last rank; of all ranks, the one with
+    the median share of its window.
 
     Costs: that time, on every rank.
 
@@ -195,16 +194,16 @@ def exposed_transfer(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
-@rule("F13", "mutual-waiting", source="waiting for the last rank, on the middle rank; 5%", on="job")
+@rule("F13", "mutual-waiting", source="waiting for the last rank, on the median rank; 5%", on="job")
 def mutual_waiting(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
     """Ranks wait for each other, and no single rank causes it.
 
-    Sees: the time ranks wait for the last one to reach a collective, on the rank that waits a middle time, where
+    Sees: the time in which ranks wait for the last one to reach a collective, on the rank with the median wait, where
     last-rank names no rank: several come late, one after another or together.
 
     Costs: that time on every rank, whatever is exchanged.
 
-    Fix: equal work in every step: samples of like length, a fixed number of tokens per rank, loaders that keep up.
+    Fix: equal work in every step: samples of similar length, a fixed number of tokens per rank, loaders that keep up.
 
     Known problems: work that differs by design, such as experts' work, makes ranks wait as well.
     """
@@ -234,7 +233,7 @@ def mutual_waiting(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
             for row in rows[:3]
         ),
         cause=f"Of all waiting, {some}." + (" Other ranks arrive little earlier than the last." if together else ""),
-        fix="Give every rank equal work in each step: batches of samples of like length, or of equally many tokens; "
+        fix="Give every rank equal work in each step: batches of samples of similar length, or of equally many tokens; "
         "enough loader workers on every rank. Smaller messages don't help.",
     )
 
@@ -319,14 +318,14 @@ def _why_late(job: Job, position: int, lost_us: float) -> str:
         return f"It computes {duration(computes)} longer than the median of the others."
     own = _own_finding(job, position, least)
     if own:
-        return f"Its trace shows, more than the others': {own}"
+        return f"More than the others' traces, its trace shows: {own}"
     if job.summaries[position].device and idle >= least:
         return f"Its device is idle {duration(idle)} longer than the median of the others: its host is late."
     return "Neither its computation nor its findings explain that: compare its trace with another one."
 
 
 def _own_finding(job: Job, position: int, least_us: float) -> str:
-    """The finding with which this rank exceeds the others most, if by so much at least."""
+    """The finding with which this rank exceeds the others most, if by at least this share."""
     times = [{f.slug: f.time_us for f in reversed(s.findings) if f.severity != "info"} for s in job.summaries]
     others = [found for i, found in enumerate(times) if i != position]
     excess = {

@@ -112,7 +112,7 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """DDP searches for unused parameters in every forward pass.
 
-    Sees: `reducer::search_unused_parameters`, from 1% of the window on; with a GPU, while that has no work.
+    Sees: `reducer::search_unused_parameters`, in 1% of the window or more; with a GPU, while that has no work.
 
     Costs: a walk over the whole autograd graph per forward pass, and a further all-reduce to agree on the result.
 

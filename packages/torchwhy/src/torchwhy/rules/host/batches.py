@@ -159,7 +159,7 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, st
             "Let the collate function work on whole tensors: torch.stack, torch.nn.utils.rnn.pad_sequence, one "
             "torch.from_numpy for the batch, instead of loops over numbers. num_workers=4 moves it to other processes.",
         )
-    cause = "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
+    cause = "The batches are made in the program's own process (num_workers=0), so the loop waits meanwhile."
     usual = float(np.median(trace.events.dur[rows]))
     if usual < HANDED_OVER_NS:
         return cause + line, (

@@ -48,7 +48,7 @@ from torchwhy.wording import duration_ns, percent, shortened
 __all__ = ["between_steps_gap"]
 
 HABIT: Final = 3
-"""What so many steps do is a habit of the program, though a queue of the device may hide it in all but one."""
+"""Work that is in at least this number of steps is regular, though a queue of the device may hide it in all but one."""
 
 
 @rule(
@@ -63,14 +63,14 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
 
     Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
     validation); and stretches of 500 us or more of the main thread without operator, call or annotation. 10% of the
-    window. With a GPU half of both is enough, since only that counts which leaves it idle with nothing queued, for 125
+    window. With a GPU, half of both is enough, since only time counts that leaves it idle with an empty queue, for 125
     us or more at a time. Waiting for batches, compilation, captures of graphs, garbage collection, the profiler's own
     step and what the backward pass waits for are left out, and so are a cold first step and a single step that was held
     up.
 
     Costs: that time, in every round it happens.
 
-    Fix: fitted to the frames that are seen there, for half of that time or more. Logging, checkpoints and validation
+    Fix: depends on the frames that are seen there, for half of that time or more. Logging, checkpoints and validation
     every N steps or in another thread; reading and decoding before the loop or in the DataLoader's workers. Where no
     frame is known, the place is named.
 
@@ -198,7 +198,7 @@ def _fix(trace: Trace, lost: Intervals, *, house: bool) -> str:
 
 
 def _in_place(trace: Trace, work: Int32, free: Intervals, least: int) -> Intervals:
-    """Of the stretches those of at least `least` nanoseconds that are usual at their place.
+    """The stretches of at least `least` nanoseconds that are usual at their place.
 
     A thread that is taken off its processor stands still anywhere; what the program does, it does at one place. A place
     is between calls of two names: a fifth of the stretches there are long (two at least, in several steps), or in half

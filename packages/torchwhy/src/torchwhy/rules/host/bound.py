@@ -43,8 +43,8 @@ def overhead_bound(
     """The device waits for launches: the host cannot feed it.
 
     Sees: gaps of up to 2 ms whose next launch was issued after the device had run dry. They make up 25% of the window
-    or more and 80% of all gaps of that length, and launches find at most one other in the queue. Else the same of the
-    forward pass, the backward pass or the optimizer alone, if the gaps in it make up 10% of the window. Waiting for
+    or more and 80% of all gaps of that length, and launches find at most one other in the queue. Otherwise the same for
+    the forward pass, the backward pass or the optimizer alone, if the gaps in it make up 10% of the window. Waiting for
     batches, for the device, for the compiler, captures of graphs, single long gaps (also a shorter one that is half of
     them all and 30% of the window), and a cold first step are left out.
 

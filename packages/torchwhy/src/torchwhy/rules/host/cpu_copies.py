@@ -30,7 +30,7 @@ SLOWEST_NS: Final = 100
 """A processor copies or converts an element in this time, however slow it is and however the memory lies."""
 
 CALL_NS: Final = 1_000_000
-"""A call of any size may lose its processor for so long."""
+"""A call of any size may lose its processor for this time."""
 
 _SHORT: Final = frozenset(("float16", "bfloat16"))
 _FIXES: Final = (
@@ -40,7 +40,7 @@ _FIXES: Final = (
     (CLONE, "Don't clone what isn't changed afterwards; write in place or into a given output."),
     (CONCATENATE, "Write into a tensor made once instead of joining pieces."),
 )
-"""What to do, by the operator that asks for the copies."""
+"""The fixes, by the operator that asks for the copies."""
 
 _ANY_COPY: Final = "Keep one dtype and one layout all the way; write into tensors made once."
 _HALVES: Final = (

@@ -44,13 +44,13 @@ from torchwhy.wording import percent, shortened
 __all__ = ["cpu_hotspot"]
 
 WRAPPER: Final = COMPILED_CODE | ENTERING | AUTOGRAD_NODE | MODULE | EXCHANGE | COMPILING
-"""What wraps operators, or waits for others; its own time is no operator's."""
+"""Operators that wrap other operators, or wait for others; their own time is no operator's."""
 
 FUSED_BY_COMPILERS: Final = READS_AND_WRITES | READS_ALL
 """Elementwise operators and reductions."""
 
 LONG: Final = 4
-"""A matrix with so many times as many rows as columns, or columns as rows, is a long one."""
+"""A matrix is long if it has at least this many times as many rows as columns, or columns as rows."""
 
 _GROWS: Final = " Its input grows from {:,} to {:,} elements in the recorded calls: later ones have more to do."
 _NOT_HEAVY: Final = "It is neither a matrix product nor a convolution."
@@ -70,16 +70,16 @@ def cpu_hotspot(
     """One operator takes most of the time on the CPU.
 
     Sees: in a program without GPU, an operator with 30% or more of all operators' own time and 15% of the window;
-    with the shapes it was called with, where they were recorded. Copies have a rule of their own, cpu-copies, and so
+    with the shapes it was called with, where they were recorded. Copies have a separate rule, cpu-copies, and so
     have many calls of less than 20 us, dispatch-flood. One or two calls that take less than 10 ms may be an operator's
-    first, and say nothing. A call counts for at most twice the median of its like: longer ones lost the processor. What
-    an operator calls counts as its own, unless that is a product, a convolution or a copy.
+    first, and say nothing. A call counts for at most twice the median of similar calls: longer calls lost the
+    processor. What an operator calls counts as its own, unless that is a product, a convolution or a copy.
 
-    Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
-    operators it says where to look, and not that anything is wrong: severity is low from half of all operators' time
-    on, and below that it is only good to know, unless a way around it is known (joining tensors, absolute values of
-    complex numbers, cosines of pairs by broadcasting, float64, draws without replacement, factors completed to square
-    matrices, weights made again).
+    Costs: it is where the time goes. For matrix products, convolutions and attention this is expected. For other
+    operators the finding shows where to look, not a fault: severity is low at half of all operators' time or more, and
+    info below that, unless a way around it is known (joining tensors, absolute values of complex numbers, cosines of
+    pairs by broadcasting, float64, draws without replacement, factors completed to square matrices, weights made
+    again).
 
     Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
     channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for

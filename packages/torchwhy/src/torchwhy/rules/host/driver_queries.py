@@ -62,7 +62,7 @@ def runtime_query_noise(
         evidence=evidence(trace, rows),
         cause="Libraries query the driver before they launch; the thread that watches collectives polls events."
         + _adapted(trace),
-        fix="Nothing, unless the main thread polls in a loop of your own.",
+        fix="Nothing, unless the main thread polls in a loop of the program.",
         linked=True,
     )
 

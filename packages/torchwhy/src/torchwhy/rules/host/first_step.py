@@ -56,9 +56,9 @@ def first_step_cold(
     distorts averages over few steps.
 
     Fix: three rounds of warm-up before measuring, or `schedule(wait=1, warmup=1, active=...)`; leave the first step
-    out, which is all there is to do where its number says that three rounds went before it; if it shows no set-up
-    either, the finding is only good to know. Rules about the usual step leave a first one that is three times as long
-    as the others out by themselves.
+    out. If its number shows that three rounds preceded it, nothing else can be done; if it also shows no set-up, the
+    finding is information. Rules about the usual step leave a first one that is three times as long as the others out
+    by themselves.
 
     Known problems: a program whose first step really is larger (a longer first batch, an epoch's start) looks the same.
     With two recorded steps the other one is the only measure.
@@ -238,7 +238,7 @@ def _why_cold(trace: Trace, step: Step) -> str:
     if seen:
         first = " and ".join(seen)
         return f"{first[0].upper()}{first[1:]}.{f' Longest calls: {calls}.' if calls else ''}"
-    return f"Calls that take so long only the first time: {calls}." if calls else ""
+    return f"Calls that take this long only the first time: {calls}." if calls else ""
 
 
 def _without_reason(step: Step, *, is_warm: bool) -> str:

@@ -28,7 +28,7 @@ from torchwhy.wording import counted, duration_ns, percent, shortened
 __all__ = ["dispatch_flood"]
 
 _HELD_UP: Final = 10
-"""A call that takes so many times as long as the median of its operator waits for something else."""
+"""A call waits for something else if it takes at least this many times the median of its operator."""
 
 _VECTORS: Final = (
     "put the items into one tensor with a batch dimension and call it once; torch.vmap or torch._foreach_* do so"

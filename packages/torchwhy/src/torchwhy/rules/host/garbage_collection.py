@@ -28,13 +28,13 @@ def gc_pause(
 ) -> Iterator[Finding]:
     """Python collects garbage within steps.
 
-    Sees: events named `Python GC` (recorded on request) or frames of `gc.collect`, together 1
-    ms or more and 1% of the window. Those of the compiler are left out; without steps also those that no operator
-    stands between, since they may belong to the set-up. Where `torchwhy profile` notes the processor time of
-    collections, they count for no more than that: other programs may run meanwhile. Collections that Python makes by
-    itself are only good to know below 5%.
+    Sees: events named `Python GC` (recorded on request) or frames of `gc.collect`, together 1 ms or more and 1% of the
+    window. Those of the compiler are left out; without steps, so are collections without an operator between them,
+    since they may belong to the set-up. Where `torchwhy profile` notes the processor time of collections, they count
+    for no more than that: other programs may run meanwhile. Below 5%, collections that Python makes by itself are
+    reported as information.
 
-    Costs: the loop stands still meanwhile; a full collection walks every object of the process.
+    Costs: the loop waits meanwhile; a full collection walks every object of the process.
 
     Fix: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` where no work waits; no
     `gc.collect()` per step. Without the collector, memory of objects that refer to each other stays in use: that is
@@ -88,7 +88,7 @@ def _counted_part(trace: Trace) -> float:
 
 
 def _in_one_stretch(trace: Trace, rows: Int32) -> bool:
-    """Whether all lie before, behind or between the same two operators of the main thread."""
+    """Whether all lie before, after or between the same two operators of the main thread."""
     outer = trace.derived(outer_operators)
     begun = trace.events.ts[outer[trace.events.lane[outer] == trace.main_lane]]
     return len(np.unique(np.searchsorted(begun, trace.events.ts[rows]))) <= 1

@@ -18,13 +18,15 @@ from torchwhy.wording import duration
 __all__ = ["growing_steps"]
 
 PARTS: Final = 10
-"""Of the timed steps, by their order; by chance nine in ten pairs of so many are in order less than once in 2,000."""
+"""The timed steps are divided into this number of parts, in order. Nine in ten pairs of parts are in order by chance
+less than once in 2,000."""
 
 IN_ORDER: Final = 0.9
-"""Of the pairs of parts."""
+"""Share of the pairs of parts."""
 
 DOUBLE: Final = 2.0
-"""So many times as long as at first, most of a step is nothing that early steps show: they are doubtful."""
+"""The severity is high if late steps take at least this many times as long as early ones: then a trace of early steps
+lacks most of a late step."""
 
 
 @rule("B48", "growing-steps", source="medians of ten parts of the steps that weren't recorded", frees="nothing")

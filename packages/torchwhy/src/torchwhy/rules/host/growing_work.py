@@ -44,10 +44,10 @@ def growing_work(trace: Trace, *, steps: int = 3, share: float = 0.15) -> Iterat
 
     Costs: the n-th step computes n times as much, so all of them together grow with the square.
 
-    Fix: for generation keep keys and values of attention (a key-value cache) and compute the new position alone. Of
-    numbers about all data so far keep sums or counts that each step adds to, or compute once at the end.
+    Fix: for generation keep keys and values of attention (a key-value cache) and compute the new position alone. For
+    statistics of all data so far, keep sums or counts that each step updates, or compute them once at the end.
 
-    Known problems: attention over a cache grows, too, and is left out. Where steps aren't known nothing is seen.
+    Known problems: attention over a cache grows, too, and is left out. Without known steps, the rule finds nothing.
     """
     program, window = trace.derived(forward_pass), trace.derived(steady_window)
     numbers = sorted(set(program.step.tolist()) - {-1})
@@ -72,11 +72,11 @@ def growing_work(trace: Trace, *, steps: int = 3, share: float = 0.15) -> Iterat
             cause=f"The model runs over the whole prefix for each new word, in {counted(len(numbers), 'step')}: all "
             "positions but the last were computed before."
             if prefix
-            else "Each step goes over all data so far, as the steps before it did.",
+            else "Each step reads all data so far, as the steps before it did.",
             fix="Keep the keys and values of attention (a key-value cache, past_key_values) and compute the new "
             "position alone."
             if prefix
-            else "Keep sums or counts that each step adds to, or compute it once, after the last step.",
+            else "Keep sums or counts that each step updates, or compute it once, after the last step.",
         )
 
 

@@ -31,8 +31,8 @@ def item_per_step(
     """Python reads numbers out of tensors in every step.
 
     Sees: more than one `aten::item` (or `is_nonzero`, `equal`) per step within which the host waits for the device,
-    where explicit-sync doesn't name these waits already. Reading a tensor that lies on the CPU is cheap: it counts from
-    100 per step on with 1% of the window, or where a loop that reads number after number takes 5%.
+    where explicit-sync doesn't name these waits already. Reading a tensor that lies on the CPU is cheap: it counts at
+    100 or more per step with 1% of the window, or where a loop that reads number after number takes 5%.
 
     Costs: each makes the host wait until the device has finished everything before it. On the CPU: Python and an
     operator or two for every single number.
@@ -80,7 +80,7 @@ def item_per_step(
             stretches=reading,
             window=window,
             evidence=evidence(trace, free),
-            cause="Python goes over a tensor's elements one by one; each is read by separate operators.",
+            cause="Python reads a tensor's elements one by one; each is read by separate operators.",
             fix="Read all values at once with .tolist(), or compute on whole tensors (comparisons, torch.where, "
             "torch.bincount).",
             linked=True,
@@ -92,7 +92,7 @@ def item_per_step(
             stretches=taken,
             window=window,
             evidence=evidence(trace, free),
-            cause="Python goes over values one by one; each costs about as much as a small operator.",
+            cause="Python reads values one by one; each costs about as much as a small operator.",
             fix="Read many values at once with .tolist(), or compute on whole tensors.",
             linked=True,
         )
@@ -111,7 +111,7 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
 
 
 def _waiting(trace: Trace, rows: Int32) -> tuple[Int32, Int32]:
-    """Of these operators those in which a call waits for the device, and these calls."""
+    """The operators in which a call waits for the device, and these calls."""
     waits = trace.derived(host_waits).rows
     wanted = np.zeros(len(trace.events), np.bool_)
     wanted[_outermost(trace, rows)] = True

@@ -26,7 +26,7 @@ __all__ = ["optimizer_for_loop", "zero_grad_memset"]
 
 FUSED: Final = frozenset({"Adam", "AdamW", "SGD"})
 FOREACH: Final = frozenset({"Adadelta", "Adafactor", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"})
-"""What torch.optim offers besides, as of PyTorch 2.13; foreach gains nothing on the CPU."""
+"""Optimizers with the argument fused, or only foreach, as of PyTorch 2.13; foreach gains nothing on the CPU."""
 
 
 @rule("B15", "optimizer-for-loop", source="torch.profiler's pattern matcher, single-tensor optimizers", frees="all")
@@ -37,8 +37,8 @@ def optimizer_for_loop(
 
     Sees: frames such as `_single_tensor_adam`, or an `Optimizer.step#` with 30 launches per step or more, most kernels
     under 20 us and none for many tensors at once (`_foreach`, `multi_tensor_apply`, `fused`). What it takes on the
-    device, gaps included, is 0.5% of the window or more; on a CPU its own time 10%. At stake is its time on the host,
-    where the device is idle meanwhile, and that of its kernels, but for the name that takes longest: that pass
+    device, gaps included, is 0.5% of the window or more; on a CPU its own time 10%. At stake are its time on the host
+    while the device is idle, and the time of its kernels, except for the kernel name that takes longest: that pass
     remains.
 
     Costs: several launches per parameter, where one for all of them does the same.

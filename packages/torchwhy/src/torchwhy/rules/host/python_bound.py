@@ -46,12 +46,12 @@ __all__ = ["python_bound"]
 def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_us: float = 500.0) -> Iterator[Finding]:
     """Most of the time passes between operators, in Python.
 
-    Sees: on the loop's thread, the gaps between one operator or call and the next, each shorter than 500 us: 40% of
-    the window or more, over 50 operators at least. With a GPU only what lies in the device's idle time. Longer ones are
-    between-steps-gap's where there are steps; without steps, those count too that come back three times between
-    the same operators, and the others, such as set-up, are no part of the window. Waits for batches, compilation,
-    compiled code, captures of graphs, garbage collection and loops with a rule of their own (B17, B26) don't count, nor
-    do the shorter gaps of traces with Python stacks, whose recording takes time just there.
+    Sees: on the loop's thread, the gaps between one operator or call and the next, each shorter than 500 us: 40% of the
+    window or more, over 50 operators at least. With a GPU, only gaps in the device's idle time count. With steps,
+    longer gaps belong to between-steps-gap. Without steps, longer gaps count if they come back three times between the
+    same operators; the others, such as set-up, are excluded from the window. Waits for batches, compilation, compiled
+    code, captures of graphs, garbage collection and loops that other rules report (B17, B26) don't count, nor do the
+    shorter gaps of traces with Python stacks, whose recording takes time just there.
 
     Costs: the interpreter, the model's Python code, and argument parsing, which run between operators; in long
     stretches the program's own computing, reading and writing.
@@ -156,7 +156,7 @@ def _in_stretches(
         evidence=(*evidence(trace, calls), *python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
         cause="In long stretches without operators Python, or native code that it calls, computes, reads or writes "
         "files, or waits for other threads, whose operators are recorded with profile_all_threads only. They come back "
-        "between the same operators, so they are hardly set-up." + alone + line_there(trace, long_),
+        "between the same operators, so they are probably no set-up." + alone + line_there(trace, long_),
         fix=advice_on_waits(trace, long_)
         or advice_on_frames(trace, long_)
         or advice_on_calls(trace, long_)

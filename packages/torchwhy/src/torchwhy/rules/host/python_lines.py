@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 LONG_NAME: Final = 40
-"""Of a longer name of a function only the module and the function are shown."""
+"""Only the module and the function are shown of a function's name longer than this."""
 
 _FROM_LISTS: Final = (
     "torch.tensor reads lists number by number: keep the data in NumPy arrays or tensors (torch.from_numpy, np.stack, "

@@ -99,7 +99,7 @@ def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
             f"{often(int(np.count_nonzero(waits >= 0))).capitalize()}, {percent(ordered / stalls.total)} of that time, "
             "the work was launched after a call that makes its stream wait for an event of another one."
         )
-        fix = "Order streams by fewer events, and record each event right after the work that matters."
+        fix = "Use fewer events to order streams, and record each event right after the work that matters."
     else:
         cause = "The recording doesn't show the reason. Work of other processes on the device isn't recorded."
         fix = "Check with nvidia-smi (rocm-smi) that no other process uses the device."

@@ -48,9 +48,9 @@ class Recurring:
 
 
 def recurring(trace: Trace, stretches: Intervals, times: int = 3, longest: float = 10.0) -> Recurring:
-    """Of stretches without operators keep those that come back between operators of the same names.
+    """Keep the stretches without operators that come back between operators of the same names.
 
-    Set-up, a first call or a checkpoint happen once: such a stretch is hardly found `times` times, and one that is
+    Set-up, a first call or a checkpoint happen once: such a stretch is rarely found `times` times, and one that is
     `longest` times as long as the others (median) is something else than they are.
     """
     outer = trace.derived(outer_operators)

@@ -24,7 +24,7 @@ from torchwhy.wording import percent
 __all__ = ["second_forward_pass"]
 
 OFTEN: Final = 0.75
-"""In so many of the steps, or more, it happens in each."""
+"""If it happens in at least this share of the steps, it happens in each."""
 
 
 @rule(
@@ -40,8 +40,8 @@ def second_forward_pass(trace: Trace, *, layers: int = 2, share: float = 0.1) ->
     without a node in the backward pass. Among them is each such layer that has a node, with inputs and weight of the
     same shapes; there are two layers or more. The second pass takes 10% of the window or more.
 
-    Costs: a forward pass, often for a metric or a message that could use the outputs of the training pass. Its graph
-    is recorded for nothing.
+    Costs: a forward pass, often for a metric or a message that could use the outputs of the training pass. Its graph is
+    recorded without need.
 
     Fix: keep the outputs of the training pass, and compute the metric from these. What another model computes, such as
     a teacher or a target network, belongs under `torch.no_grad()`.

@@ -1,4 +1,4 @@
-"""Training with so few samples per step that the overhead of the calls is all there is."""
+"""Training with few samples per step, whose time is the overhead of the calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ LOOP: Final = 8
 """Calls of each layer in a step that are a loop."""
 
 SAVED: Final = 7 / 8
-"""Of eight steps' overhead one step's remains where a batch is eight times as large."""
+"""The share of the overhead that a batch of eight times the size saves: it has the overhead of one step instead of
+eight."""
 
 
 @rule("B36", "small-batches", source="rows of matrix products, by shapes", frees="all")
@@ -77,7 +78,7 @@ def small_batches(
         stretches=whole,
         window=window,
         evidence=evidence(trace, chosen),
-        cause="With so few rows in each call a step is the overhead of its calls; more rows need no more calls.",
+        cause="With few rows in each call, the step's time is the overhead of its calls; more rows need no more calls.",
         fix="Give the layers all rows of the step at once; for gradients of each sample: "
         "torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0)). Steps in time need a larger batch of sequences."
         if loops

@@ -28,7 +28,7 @@ from torchwhy.wording import duration_ns, percent
 __all__ = ["small_steps"]
 
 FRAME_NS: Final = 300
-"""What recording a Python frame costs, as measured on a processor of 2025 with PyTorch 2.13: 130 to 300 ns."""
+"""The cost of recording a Python frame, measured on a processor of 2025 with PyTorch 2.13: 130 to 300 ns."""
 
 
 @rule(
@@ -43,9 +43,9 @@ def small_steps(
     """A training step on the processor is all overhead: short operators, and the Python between them.
 
     Sees: without a GPU, an optimizer's steps with 200 operators or fewer that the program or the backward pass calls;
-    those of less than 10 us of their own time, and pauses between operators of up to 100 us, make up half of the window
+    those with less than 10 us of self time, and pauses between operators of up to 100 us, make up half of the window
     or more. Of Python stacks the time that recording them takes is left out; so are waits for batches, compilation and
-    compiled code, and loops with a rule of their own (B17, B26).
+    compiled code, and loops that other rules report (B17, B26).
 
     Costs: each call takes a few microseconds however little it computes, and Python as long to get to the next.
 

@@ -33,17 +33,17 @@ NEAR_NS = 2_000_000
 def rows_stacked(trace: Trace, *, share: float = 0.1, per_step: int = 2, steps: int = 3) -> Iterator[Finding]:
     """Batches are stacked from single rows in the loop.
 
-    Sees: in three steps or more two calls of `aten::stack` or more, each with a list of so many tensors that PyTorch
-    recorded no shapes for it. They, and the time without operators directly before each, up to 2 ms, take 10% of the
-    window. On a GPU only the part during which the device waits. The collate function of a DataLoader is
+    Sees: in three steps or more two calls of `aten::stack` or more, each with a list of tensors that is too
+    long for PyTorch to record its shapes. They, and the time without operators directly before each, up to 2 ms, take
+    10% of the window. On a GPU only the part during which the device waits. The collate function of a DataLoader is
     dataloader-wait's.
 
-    Costs: Python takes each row in its hands, one object for each, and PyTorch looks at each of them.
+    Costs: Python handles each row as a separate object, and PyTorch checks each of them.
 
     Fix: keep the rows in one tensor from the start (a replay buffer is made with its full size and filled in place) and
-    take a batch with one index: `states[rows]`. What is stacked right after a backward pass are gradients, it seems:
-    `torch._foreach_` functions take their list as it is, and `torch.func.vmap(torch.func.grad(f))` computes those of
-    single samples together.
+    take a batch with one index: `states[rows]`. Tensors that are stacked right after a backward pass are probably
+    gradients: `torch._foreach_` functions take their list as it is, and `torch.func.vmap(torch.func.grad(f))` computes
+    those of single samples together.
 
     Known problems: results of a loop, such as of time steps, that are stacked at its end look the same where there are
     many; they are left out where operators run directly before.

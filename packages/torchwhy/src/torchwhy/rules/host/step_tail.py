@@ -21,10 +21,10 @@ from torchwhy.wording import duration, duration_ns, percent
 __all__ = ["step_tail"]
 
 _MORE: Final = 2.0
-"""A step with so many times the others' operators does something else."""
+"""A step with at least this many times the others' operators does something else."""
 
 _ENOUGH: Final = 20
-"""Of so many steps one that is slow says that one in twenty is."""
+"""From this number of steps on, one slow step shows that one step in twenty is slow."""
 
 
 @rule("B12", "step-tail", source="largest over median above 1.5", frees="all")
@@ -32,9 +32,9 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     """Some steps take much longer than the others.
 
     Sees: among three steps or more, a cold first one left out, some longer than 1.5 times the median, which together
-    lose 2% of the window or more; and what differs in them. With a GPU only what the device is idle for counts: a host
-    that waits until the device has caught up loses nothing. One slow step among few is an outlier, which is mentioned:
-    whether it comes back, 20 steps show. So are steps that do nothing else than the others on a machine so busy that
+    lose 2% of the window or more; and what differs in them. With a GPU, only the device's idle time counts: a host that
+    waits until the device has caught up loses nothing. One slow step among few is an outlier, which is mentioned:
+    whether it comes back, 20 steps show. So are steps that do the same as the others on a machine so busy that
     waiting for a processor may be most of what they lost, as `torchwhy profile` notes it; and steps whose additional
     operators take most of what they are longer: the work may be meant, such as a rollout or validation, and rules about
     that work see whether it is slow.

@@ -44,7 +44,7 @@ CAUSES: Final[dict[str, tuple[Meaning, str, str]]] = {
         "Copy with non_blocking=True from and to pinned memory, read results less often, or all at once.",
     ),
 }
-"""By the operators around the wait: what they are, cause, fix."""
+"""Description, cause and fix, by the operators around the wait."""
 
 CALLS: Final[dict[str, tuple[Meaning, str, str]]] = {
     "copy": (COPY_CALL, *CAUSES["copy"][1:]),
@@ -62,7 +62,7 @@ CALLS: Final[dict[str, tuple[Meaning, str, str]]] = {
 """The same by the waiting call, where no operator is around it."""
 
 _ENOUGH: Final = 5000
-"""So many of the heaviest waits are examined."""
+"""At most this number of waits is examined, the longest first."""
 
 
 @rule(
@@ -76,12 +76,13 @@ def explicit_sync(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
     """The host waits for the device, which then has nothing to do.
 
     Sees: synchronising calls (cudaStreamSynchronize, cudaDeviceSynchronize, copies that don't return before they are
-    done, ...) within the window, without the profiler's own at the end. Of each counts the idle time it is answerable
-    for: from the device running dry until its next work, and no more than the call's own duration. 2% of the window.
+    done, ...) within the window, without the profiler's own at the end. Each call counts for the idle time that it
+    causes: from the end of the device's work until its next work, and at most the call's own duration. 2% of the
+    window.
 
     Costs: not the wait itself, during which the device works, but that the host begins to launch only when the device
-    has nothing left. At stake is as much of the calls' time as the device is idle for until the next wait that stays:
-    so far ahead the host would be.
+    has nothing left. At stake is the calls' time, at most the device's idle time until the next wait that remains: the
+    host would be this far ahead.
 
     Fix: keep values on the device and read them every N steps; copy with `non_blocking=True` and pinned memory; move
     logging and `torch.cuda.synchronize()` out of the loop.
@@ -150,7 +151,7 @@ def _around(trace: Trace, rows: Int32, reason: str) -> Intervals:
 def _reason(trace: Trace, row: int) -> tuple[str, str]:
     """Why the host waits there, and the operator or annotation to name.
 
-    The reason is a key of `CAUSES`, "print", or "by " and a key of `CALLS`: each call is counted with its like.
+    The reason is a key of `CAUSES`, "print", or "by " and a key of `CALLS`: equal calls are counted together.
     """
     events = trace.events
     above = list(trace.ancestors(row))

@@ -37,7 +37,7 @@ from torchwhy.wording import enumeration, percent
 __all__ = ["TensorLoops", "tensor_for_loop", "tensor_loops"]
 
 TIMES: Final = 10
-"""So many slices in a row make a loop; PyTorch's own pattern matcher used the same number."""
+"""At least this number of slices in a row makes a loop; PyTorch's own pattern matcher used the same number."""
 
 APART_NS: Final = 50_000_000
 """Slices further apart belong to two loops; a thread that was taken off its processor is back before."""
@@ -48,8 +48,8 @@ LONGEST_ROUND: Final = 500
 _ONE_BY_ONE: Final = "The loop takes one slice after another out of a tensor and calls operators on each."
 _WHOLE: Final = (
     "Compute on the whole tensor (broadcasting, batched operators, torch.vmap). Where a round needs the one before: "
-    "nn.GRU or nn.LSTM, a cumulative operator, or torch.compile. What comes out the same in each step (a mask, a "
-    "filter bank) is made once, before the loop."
+    "nn.GRU or nn.LSTM, a cumulative operator, or torch.compile. Compute what is the same in each step (a mask, a "
+    "filter bank) once, before the loop."
 )
 
 
@@ -151,7 +151,7 @@ def _over_rows(trace: Trace, rows: Int32) -> list[tuple[int, int, int]]:
     frees="host",
 )
 def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.05) -> Iterator[Finding]:
-    """A Python loop goes over a tensor.
+    """A Python loop iterates over a tensor.
 
     Sees: ten or more `aten::select`, `slice`, `index` or `unbind` calls of the program itself, of one shape, at most
     eight other calls apart; or one `unbind` of ten or more rows (`for row in batch`) and as many rounds after it. The
@@ -163,9 +163,9 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     Costs: each round pays Python and dispatch for a slice of the data. In training the backward pass pays once more.
 
     Fix: compute on the whole tensor: a batched operator, broadcasting, `torch.vmap`, `unfold` for windows. Where a
-    round needs the one before: `nn.GRU`, `nn.LSTM`, a cumulative sum, or `torch.compile`; of a loop over `nn.GRUCell`
-    and its kin the finding names the module for the whole sequence. What comes out the same in each step, such as a
-    mask, is made once.
+    round needs the one before: `nn.GRU`, `nn.LSTM`, a cumulative sum, or `torch.compile`; for a loop over `nn.GRUCell`
+    and similar cells, the finding names the module for the whole sequence. Compute what is the same in each step, such
+    as a mask, once.
 
     Known problems: whether a round needs the one before is recorded of recurrent cells alone, so for others the advice
     names both cases. The backward pass of the loop isn't counted.

@@ -24,7 +24,7 @@ from torchwhy.wording import duration_ns, percent
 __all__ = ["TensorTexts", "tensor_texts", "tensors_to_text"]
 
 READS: Final = 4
-"""A text has at least so many numbers in it, each read by itself."""
+"""A text contains at least this number of numbers, each read separately."""
 
 
 @dataclass(frozen=True)

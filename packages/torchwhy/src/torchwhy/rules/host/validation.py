@@ -23,7 +23,7 @@ from torchwhy.wording import percent
 __all__ = ["validation_each_step"]
 
 OFTEN: Final = 0.75
-"""In so many of the steps, or more, it happens in each."""
+"""If it happens in at least this share of the steps, it happens in each."""
 
 
 @rule(

@@ -1,4 +1,4 @@
-"""Python loops over a model's weights, outside of its optimizer: moving averages and the like."""
+"""Python loops over a model's weights, outside of its optimizer: such as moving averages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from torchwhy.wording import percent
 __all__ = ["WeightLoops", "weight_for_loop", "weight_loops"]
 
 APART: Final = 8
-"""So many operators of the program lie between two weights' at most: views, products, conversions of each."""
+"""At most this number of the program's operators is between two weights' operators: views, products, conversions of
+each."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,8 @@ def weight_for_loop(
 
     Sees: operators on two tensors of one shape (add, lerp, copy) that the program calls outside of the optimizer and
     that no gradient goes through: as many in a row as there are gradients in a step, in all their shapes, and 20 or
-    more. What the loop takes, but for operators of 20 us and more, is 2% of the window. On a GPU counts the time it
-    keeps the device waiting. Needs recorded shapes.
+    more. What the loop takes, except for operators of 20 us and more, is 2% of the window. On a GPU, only the time
+    counts for which it keeps the device waiting. Needs recorded shapes.
 
     Costs: a few microseconds of Python and dispatch for each operator on each weight, however small.
 

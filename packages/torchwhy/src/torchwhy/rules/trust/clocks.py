@@ -22,8 +22,8 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
     Sees: kernels, copies and fills that start more than 5 us before the call with their correlation id; and events
     without a time, with a negative or endless duration, or placed at time 0: more than 1% of the work.
 
-    Costs: nothing that compares host and device can be believed: launch latency, queue, the reason of a gap. What
-    concerns the device alone stays true.
+    Costs: comparisons between host and device are unreliable: launch latency, queue, the reason of a gap. Times within
+    the device are not affected.
 
     Fix: record again, with a newer PyTorch and driver; on a laptop or a virtual machine keep clocks from being
     adjusted.
@@ -62,6 +62,6 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
         window=trace.window,
         evidence=found,
         cause="The conversion of the device's clock to the host's went wrong in the exporter.",
-        fix="Record again with a newer PyTorch and driver; until then, believe only times within the device.",
+        fix="Record again with a newer PyTorch and driver; until then, trust only times within the device.",
         linked=True,
     )

@@ -18,7 +18,7 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
     """The file was damaged, and was repaired while reading.
 
     Sees: what was repaired while reading: control characters and invalid UTF-8 in names, unescaped quotes,
-    NaN or N/A and times out of range, stray commas, events nothing could be made of, a file that ends early.
+    NaN or N/A and times out of range, stray commas, events that could not be read, a file that ends early.
 
     Costs: nothing where only spelling was wrong. Where the file ends early, what came after is missing, so totals and
     the last steps are incomplete.

@@ -66,7 +66,7 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
     frees="nothing",
 )
 def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
-    """The device stands still while the profiler gets its buffers.
+    """The device is idle while the profiler gets its buffers.
 
     Sees: overhead events such as `Activity Buffer Request` during which no device has work, 0.2% of the window or
     more.
@@ -117,7 +117,7 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     Costs: nothing without the profiler, which waits here for all queued work so as to record it. Its length shows how
     far the device was behind the host.
 
-    Fix: none; it isn't counted as the program's, but for gaps in the device's work during it.
+    Fix: none; it isn't counted as the program's, except for gaps in the device's work during it.
 
     Known problems: without Python stacks a program that calls `torch.cuda.synchronize()` at its end looks the same.
     """

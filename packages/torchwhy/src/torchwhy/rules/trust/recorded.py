@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 WHOLE: Final = 13.0
-"""By how much ids advance from one recorded call to the next in a recording of everything, at most."""
+"""In a recording of everything, ids advance at most this much from one recorded call to the next."""
 
 
 @rule("A1", "no-gpu-activity", source="kineto issue 109, PyTorch issue 67349", frees="nothing")
@@ -51,7 +51,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     is new enough for the installed PyTorch, and whether a tool took the kernels out of the file. For counters and times
     both, record twice.
 
-    Known problems: why the device's activity is missing isn't in the trace, so the causes are those that were met.
+    Known problems: why the device's activity is missing isn't in the trace, so the fix lists the causes that are known.
     """
     found = trace.derived(recorded)
     if trace.has_gpu or not found.worked:
@@ -113,7 +113,7 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
     Sees: no work, call, operator, collective or memory of a device. If the file's list of devices is empty, the program
     ran on the processor.
 
-    Costs: nothing by itself. It says which rules have nothing to look at.
+    Costs: nothing by itself. It shows which rules cannot apply.
 
     Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it, or the GPU's
     activity was not recorded.
@@ -205,7 +205,7 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
     """Some launches have no kernel: a part of the device's work is missing.
 
     Sees: calls that launch one kernel each, outside the recording of CUDA graphs, whose correlation id no device work
-    has: more than 1% of them. Graph launches have a rule of their own, graph-replay-unrecorded.
+    has: more than 1% of them. Graph launches have a separate rule, graph-replay-unrecorded.
 
     Costs: idle time is overstated by what the missing kernels took.
 
@@ -359,7 +359,7 @@ def sampled_trace(trace: Trace) -> Iterator[Finding]:
         evidence=evidence(trace, links.launches, limit=3),
         cause=f"The ids of successive recorded calls are {links.stride:,.0f} apart on average; in whole recordings "
         f"they are 1 to {WHOLE:.0f} apart, since calls that aren't recorded take ids, too.",
-        fix="Believe names and shares, not gaps, counts and steps; for those record a short window whole.",
+        fix="Trust names and shares, but not gaps, counts and steps; for those record a short window whole.",
     )
 
 

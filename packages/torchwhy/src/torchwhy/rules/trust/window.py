@@ -18,13 +18,13 @@ from torchwhy.wording import counted, duration, percent
 __all__ = ["long_steps_elsewhere", "steps_missing", "window_too_short"]
 
 LONGER: Final = 10.0
-"""So many times the median takes a step that does something else, such as a validation."""
+"""A step that takes at least this many times the median does something else, such as a validation."""
 
 LONG_US: Final = 100_000.0
 """The operating system interrupts programs for shorter times."""
 
 RARE: Final = 0.1
-"""Of the steps; more of them are a part of what repeats."""
+"""Share of the steps; long steps that are more frequent are part of the repeated pattern."""
 
 
 @rule("A8", "steps-missing", source="torch.profiler.schedule", frees="nothing")

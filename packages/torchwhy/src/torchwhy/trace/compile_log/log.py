@@ -24,7 +24,7 @@ from torchwhy.wording import counted, safe, shortened
 __all__ = ["FILE", "CompileLog", "CompiledFrame", "load_compile_log", "log_beside"]
 
 FILE: Final = "compile.log"
-"""What `torchwhy profile --compile-log` calls it in a run's folder."""
+"""The name of the log of `torchwhy profile --compile-log` in a run's folder."""
 
 _FILES: Final = 4096
 """Files of a folder that are read."""

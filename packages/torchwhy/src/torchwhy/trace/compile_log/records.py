@@ -1,7 +1,7 @@
 """The records of a log that PyTorch writes for TORCH_TRACE: a prefix, an object of JSON, and an indented payload.
 
     V1128 06:50:01.123456 4711 torch/_dynamo/exc.py:589] {"artifact": {...}, "frame_id": 0, "has_payload": "..."}
-        the payload's lines, each behind a tab
+        the payload's lines, each after a tab
 
 `torch/_logging/_internal.py` (TorchLogsFormatter, trace_structured) writes it. A log may hold gigabytes of graphs and
 generated code: only records that give reasons and times are kept, and nothing is read beyond the limits below.

@@ -34,7 +34,7 @@ class Autograd:
     forward: Int32
 
     def forward_of(self, row: int) -> int:
-        """The operator of the forward pass behind one of the backward pass, or -1."""
+        """The operator of the forward pass to which one of the backward pass belongs, or -1."""
         i = int(np.searchsorted(self.backward, row))
         return int(self.forward[i]) if i < len(self.backward) and self.backward[i] == row else -1
 

@@ -45,7 +45,7 @@ MOST_RANKS: Final = 1_000_000
 """More are a mistake of whoever wrote the file."""
 
 _ENOUGH: Final = 3
-"""Of fewer collectives of a kind the quickest may have waited, too."""
+"""If there are fewer collectives of a kind, the quickest may have waited, too."""
 
 _BYTES: Final = {
     **dict.fromkeys(("byte", "char", "bool", "unsigned char", "signed char", "uint8", "int8"), 1),

@@ -16,13 +16,14 @@ __all__ = ["CounterSeries", "device_counters", "energy_j", "series_of"]
 
 _COUNTER: Final = ord("C")
 _HELD: Final = 10
-"""A value holds for so many usual distances of samples at most: then the sampler was held up, or had stopped."""
+"""A value is valid for at most this many times the usual distance of samples. After a longer time the sampler was
+delayed, or had stopped."""
 
 _MOST_W: Final = 10_000.0
 """A GPU uses more than 0 W and less than this; NVIDIA's and AMD's largest have limits of some 1,500 W."""
 
 _COVERED: Final = 0.9
-"""Of the window: with samples of less of it, energy is not said."""
+"""Share of the window: if the samples cover less, energy is not reported."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torchwhy.trace.peaks import Peaks, assumed_peaks, peaks_of
 __all__ = ["data_sheet", "device_name", "used_peaks"]
 
 _NAMELESS: Final = ("", "AMD Radeon Graphics", "NVIDIA Graphics Device")
-"""What drivers call a device whose name they don't know."""
+"""Drivers' names for a device that they don't know."""
 
 
 def data_sheet(trace: Trace) -> Peaks | None:

@@ -90,7 +90,7 @@ def profiling(trace: Trace) -> Intervals:
 
 
 def otherwise_engaged(trace: Trace) -> Intervals:
-    """When the program got a batch, compiled, or captured a graph: what rules of their own speak about."""
+    """When the program got a batch, compiled, or captured a graph: separate rules report this."""
     return trace.derived(batch_waits) | trace.derived(compiling) | trace.derived(graph_captures)
 
 

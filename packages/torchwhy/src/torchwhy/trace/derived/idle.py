@@ -37,7 +37,7 @@ START_NS: Final = 25_000
 reason."""
 
 UNSHOWN_NS: Final = 1_000_000
-"""If the first work of a stream begins so long after its launch, earlier work of the stream is not in the file."""
+"""If the first work of a stream begins more than this after its launch, the file lacks earlier work of the stream."""
 
 HARDLY: Final = 0.01
 """A device that worked for less of the window than this had hardly begun."""

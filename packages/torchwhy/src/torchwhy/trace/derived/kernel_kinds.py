@@ -22,7 +22,7 @@ __all__ = ["BOUNDS", "KindOfWork", "kinds_of_work"]
 
 
 BOUNDS: Final = ("compute", "memory", "latency")
-"""What limits kernels: arithmetic, memory, or how long it takes to begin and end one with little to do."""
+"""The limits of kernels: arithmetic, memory, or the time to begin and end one with little to do."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def kernel_launches(trace: Trace) -> Int32:
 
 
 def lost_launches(trace: Trace) -> Int32:
-    """Of `kernel_launches` those whose kernel isn't in the trace; graph launches are left out.
+    """The `kernel_launches` whose kernel isn't in the trace; graph launches are left out.
 
     A call of the driver inside one of the runtime may have the same id: then either stands for both.
     """

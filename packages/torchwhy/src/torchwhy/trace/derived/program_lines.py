@@ -130,7 +130,7 @@ def _placed(trace: Trace) -> list[tuple[Int32, str, tuple[str, ...]]]:
     frames = trace.derived(own_frames)[rows] if trace.has_stacks else np.full(len(rows), -1)
     function = np.where(frames >= 0, trace.derived(_functions)[events.name[frames]], -1)
     alike = _numbers(function, events.name[rows], events.text_ids("Input Dims", rows))
-    keys = (  # by their turn among their like in a call of the function; by shapes, operator, function alone
+    keys = (  # by their turn among equal operators in a call of the function; by shapes, operator, function alone
         _numbers(alike, _turns(_numbers(alike, frames, trace.step_of(rows)))),
         alike,
         _numbers(function, events.name[rows]),
@@ -193,7 +193,7 @@ def _numbers(*keys: npt.NDArray[np.integer[Any]]) -> Int64:
 
 
 def _turns(which: Int64) -> Int64:
-    """Of each row, how many before it have the same number."""
+    """For each row, how many rows before it have the same number."""
     order = np.argsort(which, kind="stable")
     fresh = np.flatnonzero(np.diff(which[order], prepend=-1))
     found = np.empty(len(which), np.int64)

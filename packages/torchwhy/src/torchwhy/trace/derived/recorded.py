@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Recorded", "recorded"]
 
 LONG_WAIT_NS: Final = 1_000_000
-"""Waits for a device that take so long together show that it had work."""
+"""Waits for a device that take at least this time together show that it had work."""
 
 PARTS: Final = (
     ("kernels", (Kind.KERNEL,)),
@@ -32,7 +32,7 @@ PARTS: Final = (
     ("runtime calls", (Kind.RUNTIME,)),
     ("labels", (Kind.ANNOTATION,)),
 )
-"""What files of other recorders hold, in words."""
+"""The contents of other recorders' files, in words."""
 
 ON_A_DEVICE: Final = 1
 """`Device Type` of memory on a CUDA device; 0 is the processor's. Other devices have higher numbers."""

@@ -20,13 +20,13 @@ __all__ = ["Operator", "Repetition", "repetitions", "stripped"]
 _NOTED: Final = "torchwhy_repeats"
 
 LEAST: Final = 3
-"""So often a call has to be repeated."""
+"""At least this number of calls must be repeated."""
 
 MOSTLY: Final = 0.75
 """This part of the calls from the first repetition on, at least, has to be repeated: inputs change between requests."""
 
 NEARLY_ALL: Final = 0.9
-"""A program without backward passes of which so much is repeated is run on one input, as in a benchmark."""
+"""A program without backward passes that repeats at least this share runs on one input, as in a benchmark."""
 
 Operator = tuple[str, str]
 """An operator's name, and the shapes of its inputs as `stripped` returns them."""

@@ -30,16 +30,17 @@ if TYPE_CHECKING:
 __all__ = ["Replay", "replay"]
 
 KNOWN: Final = 0.5
-"""With fewer launches recorded than this part, nothing shows where the host waits for the device."""
+"""If less than this part of the launches is recorded, nothing shows where the host waits for the device."""
 
 PARTS: Final = 4096
-"""The window is replayed in so many parts at least, each with one launch: that is exact to 0.05% of the window."""
+"""The window is replayed in at least this number of parts, each with one launch: that is exact to 0.05% of the
+window."""
 
 LATE: Final = 0.02
 """A batch is late where the program would take longer by this part if it waited for each as long."""
 
 WORKERS: Final = 8
-"""So many workers of a loader are usual at most."""
+"""Loaders usually have at most this number of workers."""
 
 NOTHING: Final = Intervals.union([], [])
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ATTAINABLE", "LATENCY", "PRODUCTS", "Group", "kinds_and_owners", "roofline_groups"]
 
 ATTAINABLE: Final = 0.7
-"""Of the roofline, what good kernels reach: cuBLAS in bfloat16 on H100 and A100, PyTorch's elementwise kernels."""
+"""Share of the roofline that good kernels reach: cuBLAS in bfloat16 on H100 and A100, PyTorch's elementwise kernels."""
 
 LATENCY: Final = 5000
 """Nanoseconds; a call with less to do than that at `ATTAINABLE` takes as long as its kernel needs to begin and end."""

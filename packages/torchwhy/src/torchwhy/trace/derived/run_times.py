@@ -22,10 +22,11 @@ _FEW: Final = 20
 """Fewer samples of the window say nothing about a line that isn't among them."""
 
 _EXPECTED: Final = 8
-"""So many samples of the window a line needs by its part of the other time; two or fewer by chance: 1 in 70."""
+"""A line needs this number of expected samples in the window, from its share of the other time. The chance of two or
+fewer is then 1 in 70."""
 
 _RARER: Final = 1 / 3
-"""A function with so much less of the recorded time than of the rest is one that the recording leaves out."""
+"""The recording leaves out a function if the recorded time has at most this share of its expected samples."""
 
 
 class RunLine(msgspec.Struct, frozen=True):

@@ -32,22 +32,22 @@ __all__ = [
 ]
 
 COLD: Final = 3.0
-"""A first step so many times as long as the others (median of two or more) is a cold one."""
+"""A first step is cold if it takes at least this many times as long as the others (median of two or more)."""
 
 OUTLIER: Final = 1.5
-"""A step so many times as long as the median may be an outlier; see `typical`."""
+"""A step that takes at least this many times the median may be an outlier; see `typical`."""
 
 COLD_STEP: Final = "the first, cold one"
 UNSHOWN: Final = "its unrecorded beginning"
-"""What is left out of a window, in words."""
+"""The parts that are left out of a window, in words."""
 
 UNRECORDED: Final = "torchwhy_unrecorded_steps"
 
 ENOUGH: Final = 10
-"""So many steps that weren't recorded show what is usual."""
+"""At least this number of unrecorded steps shows the usual time."""
 
 RARE: Final = 0.05
-"""What fewer steps than this do isn't usual."""
+"""The work of fewer steps than this isn't usual."""
 
 
 @dataclass(frozen=True)

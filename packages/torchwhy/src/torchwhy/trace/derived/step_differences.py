@@ -20,7 +20,7 @@ __all__ = ["longer_in", "operators_in", "unhurried"]
 
 
 _ENOUGH: Final = 50
-"""So many steps show what is usual."""
+"""At most about this number of other steps is compared; they show the usual time."""
 
 
 def operators_in(trace: Trace, steps: Sequence[Step]) -> Int64:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["STEP_MEMORY", "StepMemory", "step_memory"]
 
 STEP_MEMORY: Final = "torchwhy_step_memory"
-"""In the trace's top level: a list of [number of the step, bytes of the process, bytes of tensors on GPUs]."""
+"""Key in the trace's top level: a list of [number of the step, bytes of the process, bytes of tensors on GPUs]."""
 
 
 @dataclass(frozen=True)

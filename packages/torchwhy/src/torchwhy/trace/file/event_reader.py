@@ -34,7 +34,7 @@ class EventReader:
         self.before = 0
 
     def read(self, start: int) -> int:
-        """Read an event's keys and append it to the columns; return the place behind."""
+        """Read an event's keys and append it to the columns; return the place after."""
         parser, event = self.parser, Event()
         i = parser.separate(start + 1, CLOSE, True)
         while self.parser.data[i] != CLOSE:
@@ -47,7 +47,7 @@ class EventReader:
         return i + 1
 
     def field(self, event: Event, key: bytes, i: int) -> int:
-        """Read the value of a key into the event; return the place behind."""
+        """Read the value of a key into the event; return the place after."""
         if key in TIMES:
             time, i = self.number(i, nanoseconds)
             event.times[TIMES[key]] = ABSENT if time is None else int(time)
@@ -72,7 +72,7 @@ class EventReader:
         return i
 
     def all_arguments(self, event: Event, i: int) -> int:
-        """Read the keys of `args` that are kept; return the place behind."""
+        """Read the keys of `args` that are kept; return the place after."""
         parser = self.parser
         i = parser.separate(i + 1, CLOSE, True)
         while self.parser.data[i] != CLOSE:

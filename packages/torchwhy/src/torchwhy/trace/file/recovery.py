@@ -1,4 +1,4 @@
-"""Where reading continues behind damage; all functions return -1 where there is no such place before `end`."""
+"""Where reading continues after damage; all functions return -1 where there is no such place before `end`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVENTS: Final = re.compile(rb'"traceEvents"%b:%b\[' % (_B, _B))
 def find_start(data: bytes, i: int, end: int) -> int:
     """Return where the first event from `i` on plausibly begins.
 
-    That is an object whose first key is "ph"; with another key of events, only behind an object that ended.
+    That is an object whose first key is "ph"; with another key of events, only after an object that ended.
     """
     match = START.search(data, i, end)
     return -1 if match is None else match.start(1) if match[1] is not None else match.start(2)
@@ -31,6 +31,6 @@ def find_end(data: bytes, i: int, end: int) -> int:
 
 
 def find_events(data: bytes, i: int, end: int) -> int:
-    """Return the place behind the bracket that opens the list of events."""
+    """Return the place after the bracket that opens the list of events."""
     match = EVENTS.search(data, i, end)
     return -1 if match is None else match.end()

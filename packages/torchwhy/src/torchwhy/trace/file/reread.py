@@ -58,7 +58,7 @@ def read_events(source: Source, columns: Columns, rows: npt.NDArray[np.integer[A
     with Chunks(source) as chunks:
         window = _Window(iter(chunks))
         for offset, end in zip(columns.offset[rows].tolist(), after[rows].tolist(), strict=True):
-            if proper and end < columns.size:  # behind the last event stands the rest of the file
+            if proper and end < columns.size:  # after the last event stands the rest of the file
                 start = window.place(offset)
                 if start + end - offset > len(window.data):
                     window.grow(start, end - offset)
@@ -78,7 +78,7 @@ class _Window:
         self.final = False
 
     def place(self, offset: int) -> int:
-        """Return where in `data` this place of the stream is, behind all that came before."""
+        """Return where in `data` this place of the stream is, after all that came before."""
         while self._start + len(self.data) <= offset and not self.final:
             self.grow(len(self.data), 1)
         return max(offset - self._start, 0)

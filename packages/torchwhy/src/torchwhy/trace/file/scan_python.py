@@ -66,7 +66,7 @@ class _Scan:
         self.step: Callable[[], None] | None = self.begin
 
     def feed(self, chunk: bytes) -> None:
-        """Read on; also behind the end of the JSON, where bytes only count."""
+        """Read on; also after the end of the JSON, where bytes only count."""
         self.size += len(chunk)
         if self.step is None:
             return
@@ -124,7 +124,7 @@ class _Scan:
     # The object around
 
     def object(self) -> None:
-        """Read a key of the top level and its value; behind damage there, go on with events."""
+        """Read a key of the top level and its value; after damage there, go on with events."""
         parser = self.parser
         before = parser.attempt(None)
         try:
@@ -212,7 +212,7 @@ class _Scan:
         return i
 
     def event(self, start: int) -> int:
-        """Read an event; return where to go on: behind it, or behind as much as is damaged."""
+        """Read an event; return where to go on: after it, or after as much as is damaged."""
         parser, data, cut = self.parser, self.data, False
         before = replace(parser.repairs)
         try:

@@ -239,7 +239,7 @@ def _pieces(head: bytes, raw: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _members(pieces: Iterator[bytes], member_of: Any) -> Iterator[bytes]:
-    """Unpack one member after the other; zeros and garbage behind the last one are ignored."""
+    """Unpack one member after the other; zeros and garbage after the last one are ignored."""
     member = member_of(31)
     for piece in pieces:
         data = piece

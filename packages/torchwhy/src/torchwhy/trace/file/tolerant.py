@@ -30,7 +30,7 @@ TO_ESCAPE: Final = re.compile(r'[\x00-\x1f"\\]')
 VALUE_STARTS: Final = frozenset(b'"-0123456789{[tfnNI')
 
 IN_KEY, IN_OBJECT, IN_LIST = 0, 1, 2
-"""Where a string stands: a key, a value in an object, or one in a list."""
+"""The place of a string: a key, a value in an object, or a value in a list."""
 
 LONGEST_KEY: Final = 256
 """A guessed key is not longer."""
@@ -125,7 +125,7 @@ class Parser:
         return i
 
     def string(self, i: int, where: int) -> tuple[bytes, int]:
-        """Return the bytes between the quotes, as they are, and the place behind; `i` is that of the first quote."""
+        """Return the bytes between the quotes, as they are, and the place after; `i` is that of the first quote."""
         if not self.guess:
             match = PLAIN.match(self.data, i, self.end)
             if match is not None:
@@ -199,7 +199,7 @@ class Parser:
         return raw, self.blank(i + 1)
 
     def word(self, i: int, where: int) -> tuple[bytes, int]:
-        """Return a number or another bare word, and the place behind; empty where an object lacks a value."""
+        """Return a number or another bare word, and the place after; empty where an object lacks a value."""
         match = WORD.match(self.data, i, self.end)
         if match is None:
             if where == IN_OBJECT and self.data[i] in b",}":
@@ -210,7 +210,7 @@ class Parser:
         return match[0], match.end()
 
     def value(self, i: int, where: int, out: list[str] | None = None) -> int:
-        """Go over a value; return the place behind. With `out`, write it there, as proper JSON."""
+        """Go over a value; return the place after. With `out`, write it there, as proper JSON."""
         closers: list[int] = []
         while True:
             c = self.data[i]

@@ -31,7 +31,7 @@ __all__ = [
 _A: Final = Kind.ANNOTATION
 
 STEP: Final = Meaning(r"ProfilerStep\*?#?\d*$", _A)
-"""What torch.profiler calls the steps its schedule knows of."""
+"""torch.profiler's names of the steps that its schedule knows."""
 
 _NUMBER: Final = re.compile(r"#(\d+)$")
 
@@ -91,7 +91,7 @@ NEXT_BATCH: Final = DATALOADER | Meaning(
 """Labels around getting the next batch: PyTorch's own, Lightning's, and what people call theirs."""
 
 BACKWARD_LABEL: Final = Meaning(r"(?i:\W*((loss\W*)?backward|bwd)([ _-]?(pass|step))?\W*$)", _A)
-"""What people call the part of a step in which they call `backward`."""
+"""Usual names of the part of a step that calls `backward`."""
 
 HOUSEKEEPING: Final = Meaning(
     r"(?i:\W*(log(ging)?|checkpoint(ing)?|save_?(checkpoint|model|state)?|metrics?|eval(uate|uation)?"

@@ -125,7 +125,7 @@ AFTER_CONVOLUTION: Final = Meaning(
     r"aten::((native_)?(batch|group|instance)_norm|relu|silu|gelu|leaky_relu|elu|hardswish|hardtanh|sigmoid|tanh)_?$",
     _O,
 )
-"""What usually takes a convolution's result, as it is."""
+"""Operators that usually take a convolution's result unchanged."""
 
 FUSED_ATTENTION: Final = Meaning(
     r"aten::(_scaled_dot_product_|_(flash|efficient|cudnn)_attention_)|flash_attn\w*::_flash_attn_(forward|backward)$",
@@ -185,7 +185,7 @@ SUM: Final = Meaning(r"aten::sum$", _O)
 SUM_OR_MEAN: Final = Meaning(r"aten::(sum|mean)$", _O)
 COSINE: Final = Meaning(r"aten::cosine_similarity$", _O)
 UPSAMPLING: Final = Meaning(r"aten::_?upsample_(nearest(_exact)?|linear|bilinear|bicubic|trilinear)[123]d$", _O)
-"""`F.interpolate`, but for areas."""
+"""`F.interpolate`, except for areas."""
 POOLED_TO_SIZE: Final = Meaning(r"aten::adaptive_avg_pool2d$", _O)
 """An average pooling to a given size, as `F.interpolate` calls it for areas."""
 TABLE_LOOKUP: Final = Meaning(r"aten::embedding$", _O)
@@ -217,7 +217,7 @@ TRUTH_VALUES: Final = Meaning(r"aten::(eq|ne|lt|le|gt|ge|logical_and|isnan)$", _
 """Operators whose results are true or false, a byte each."""
 
 SCANNING: Final = SORT | Meaning(r"aten::(cumsum|cumprod|topk|unique\w*|_unique\w*|histc|bincount|searchsorted)$", _O)
-"""What goes through all elements of a tensor to order, count or add them up."""
+"""Operators that order, count or add up all elements of a tensor."""
 
 READS_ALL: Final = Meaning(
     r"aten::(sum|mean|amax|amin|max|min|prod|norm|linalg_vector_norm|argmax|argmin|all|any|var|std|var_mean|logsumexp)$",

@@ -36,10 +36,10 @@ COLLECTIVE: Final = Meaning(r"(gloo|mpi|ucc|nccl|rccl|xccl|hccl|fake|custom):", 
 """Labels of collectives, such as "gloo:all_reduce"."""
 
 DEVICE_COLLECTIVE: Final = Meaning(r"(nccl|rccl|xccl|hccl):", *CALLED)
-"""Those of devices' libraries: on the host they are only launches."""
+"""Collectives of devices' libraries: on the host they are only launches."""
 
 HOST_COLLECTIVE: Final = Meaning(r"(gloo|mpi):", *CALLED)
-"""Those of libraries that go through the host's memory."""
+"""Collectives of libraries that go through the host's memory."""
 
 COMMUNICATION_CALL: Final = Meaning(
     r"_?c10d(_functional)?(_autograd)?::|symm_mem::"

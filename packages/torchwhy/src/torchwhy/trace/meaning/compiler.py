@@ -119,7 +119,7 @@ def compile_id(text: str) -> tuple[int, int]:
 
 
 def break_place(name: str) -> str:
-    """Where a graph broke, of a frame that continues behind it; "" of any other.
+    """Where a graph broke, of a frame that continues after it; "" of any other.
 
     >>> break_place("train.py(33): torch_dynamo_resume_in_forward_at_20")
     'train.py:20 in forward'

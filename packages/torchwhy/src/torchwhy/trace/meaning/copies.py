@@ -11,7 +11,7 @@ PAGEABLE: Final = 1
 PINNED: Final = 2
 
 WAYS: Final = ("", "HtoD", "DtoH", "DtoD", "PtoP", "HtoH")
-"""From which memory to which: H is the host's, D the device's, P another device's; "" if unknown."""
+"""Direction of a copy between memories: H is the host's, D the device's, P another device's; "" if unknown."""
 
 # Intel's names, of PTI: M is memory the driver doesn't know, so pageable; H is the host's that it does know.
 _INTEL: Final = {

@@ -2,7 +2,7 @@
 
 Kineto writes those of CUPTI's PM sampling under the names that CUPTI has for them: unit, two underscores, counter,
 roll-up and what that is a part of (`libkineto/src/CuptiPMSamplingProfiler.cpp` and `output_json.cpp`, August 2026;
-NVIDIA's "Metrics Structure"). Intel's have their unit behind two colons (`XpuptiScopeProfilerHandlers.cpp`). Power and
+NVIDIA's "Metrics Structure"). Intel's have their unit after two colons (`XpuptiScopeProfilerHandlers.cpp`). Power and
 temperature are in neither; `torchwhy profile --power` adds them.
 """
 

@@ -89,7 +89,7 @@ PROFILER: Final = Meaning(r"(.*[/\\])?torch[/\\](autograd|profiler)[/\\].*profil
 """The profiler itself."""
 
 TORCHWHYS: Final = Meaning(r"(.*[/\\])?torchwhy[/\\]", Kind.PYTHON)
-"""What finds the program's steps and records them, which is no part of the program."""
+"""Code that finds the program's steps and records them, which is no part of the program."""
 
 RECOMPUTING_FRAME: Final = Meaning(r".*checkpoint\.py\(\d+\): (recompute_fn|_run_fn_with_dynamo_disabled)", Kind.PYTHON)
 """Activation checkpointing computes a part of the forward pass again."""

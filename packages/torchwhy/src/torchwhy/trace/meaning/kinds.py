@@ -53,7 +53,7 @@ class Kind(IntEnum):
 GPU_WORK: Final = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 HOST: Final = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME, Kind.PYTHON)
 CALLED: Final = (Kind.OPERATOR, Kind.ANNOTATION)
-"""What PyTorch and the program announce; which of the two a name is filed under has changed over the years."""
+"""Annotations of PyTorch and the program; which of the two a name is filed under has changed over the years."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ SHORTEST: Final = 2
 """A shorter text is in most names."""
 
 MOST: Final = 200
-"""With more texts to look for, trying every name is as fast."""
+"""If there are more texts than this to look for, trying every name is as fast."""
 
 # A choice of texts; None where nothing is known.
 _Choice = tuple[str, ...] | None

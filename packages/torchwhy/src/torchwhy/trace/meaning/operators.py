@@ -164,7 +164,7 @@ REPEAT: Final = _aten(("repeat_interleave",))
 INDEXING: Final = _aten(("index", "index_put", "index_put_", "_index_put_impl_"))
 
 READS_ROWS: Final = _aten(("index", "index_select"))
-"""What chooses some rows of a tensor."""
+"""Operators that choose some rows of a tensor."""
 
 NONZERO: Final = _aten(("nonzero",))
 """The places of what a mask chooses: how many there are depends on values."""
@@ -187,7 +187,7 @@ NEEDS_VALUES: Final = NUMBER_READ | LOCAL_SCALAR | SIZED
 """Operators for whose result the host waits for a device."""
 
 FROM_PYTHON: Final = ("aten::empty", "aten::to", "aten::lift_fresh", "aten::detach_")
-"""What `torch.tensor(values)` calls, one after another; a dispatch mode sees the third only."""
+"""The calls of `torch.tensor(values)`, one after another; a dispatch mode sees only the third."""
 
 LIFT: Final = _aten(("lift_fresh",))
 """Ends `torch.tensor(values, device=...)`, whose copy is below the dispatcher."""
@@ -229,7 +229,7 @@ LAYOUT: Final = _aten(("contiguous",))
 RESHAPE: Final = _aten(("reshape",))
 
 SEEN_AS: Final = {"aten::_reshape_alias": "aten::view"}
-"""What reshape calls, and what it calls under a dispatch mode."""
+"""The calls of reshape, and its call under a dispatch mode."""
 
 RECIPE_IF_IT_CALLS: Final = {
     "aten::max": "aten::maximum",
@@ -304,7 +304,7 @@ MOVE: Final = Meaning(r"aten::(copy_|_copy_from|_copy_from_and_resize)$", _O)
 COPY_OR_CONVERSION: Final = COPY | Meaning(
     r"aten::(reshape|_reshape_\w+|flatten|type_as|float|double|half|bfloat16)$", _O
 )
-"""What leads to a copy where dtype or layout asks for it."""
+"""Operators that copy if dtype or layout requires it."""
 
 TO_COPY_BACKWARD: Final = Meaning(r"(autograd::engine::evaluate_function: )?ToCopyBackward", *CALLED)
 """The backward of a conversion of something that needs gradients."""
@@ -347,10 +347,10 @@ ZERO_FILL: Final = Meaning(r"aten::(zero_|_foreach_zero_)$", _O)
 ADD_IN_PLACE: Final = Meaning(r"aten::add_$", _O)
 
 UPDATE: Final = Meaning(r"aten::(addcdiv_|addcmul_|lerp_|mul_|add_|sqrt|div_|sub_)$", _O)
-"""What optimizers call on one parameter."""
+"""Operators that optimizers call on one parameter."""
 
 ON_PAIRS: Final = Meaning(r"aten::(add|sub|lerp|copy|addcmul|addcdiv)_?$", _O)
-"""What combines two tensors element by element."""
+"""Operators that combine two tensors element by element."""
 
 MOMENT: Final = Meaning(r"aten::(_foreach_)?(lerp|addcmul|addcdiv)_$", _O)
 """A moment of the gradients is updated, or a parameter by them."""
@@ -368,7 +368,7 @@ FORMATTING_BEGINS: Final = (
     Meaning(r"aten::(__and__|bitwise_and)$", _O),
     Meaning(r"aten::masked_select$", _O),
 )
-"""What PyTorch calls, one after another, where it begins to turn a tensor of floating-point numbers into text."""
+"""PyTorch's calls, one after another, where it begins to turn a tensor of floating-point numbers into text."""
 
 FORMATTING_STEP: Final = Meaning(
     r"aten::(isfinite|ne|eq|gt|ge|lt|le|__and__|bitwise_and|masked_select|abs|to|_to_copy|copy_|min|max|ceil|div|mul|item"
@@ -376,10 +376,10 @@ FORMATTING_STEP: Final = Meaning(
     r"|lift_fresh|isnan|isinf|isreal|real|imag|squeeze|unsqueeze|narrow|numel|alias|clone|contiguous)$|detach$",
     _O,
 )
-"""What it calls until the text is made."""
+"""PyTorch's further calls until the text is made."""
 
 MAGNITUDE: Final = Meaning(r"aten::abs$", _O)
-"""Of complex numbers the square root of a sum of squares."""
+"""The absolute value; for complex numbers the square root of a sum of squares."""
 
 REAL_PART: Final = Meaning(r"aten::(real|view_as_real)$", _O)
 """Complex numbers without their imaginary parts, mostly."""

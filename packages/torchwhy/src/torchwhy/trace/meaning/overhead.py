@@ -1,4 +1,4 @@
-"""Overhead events: what Kineto and the driver say of their own work."""
+"""Overhead events: Kineto's and the driver's own work."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EVERYWHERE: Final = Meaning(
 """Operators that every program calls, whatever it computes."""
 
 AUTOGRAD: Final = Meaning(r"(torch::)?autograd::", _O)
-"""What autograd's engine calls around the operators of a backward pass."""
+"""The calls of autograd's engine around the operators of a backward pass."""
 
 PRODUCTS: Final[Mapping[str, Meaning]] = {
     "matmul": Meaning(

@@ -89,7 +89,7 @@ ALLOCATION: Final = Meaning(r"(?i:(cuda|hip)(Malloc|HostAlloc))", _R)
 """Memory is taken, of the device or pinned."""
 
 ALLOCATOR_CALL: Final = Meaning(r"(cuda|hip)(Malloc|Free)$|cuMem(Create|Map|Unmap|Release|SetAccess)$", _R)
-"""What PyTorch's caching allocator calls when its cache has no fitting block."""
+"""The calls of PyTorch's caching allocator if its cache has no fitting block."""
 
 DEVICE_FREE: Final = Meaning(r"(cuda|hip)Free$", _R)
 

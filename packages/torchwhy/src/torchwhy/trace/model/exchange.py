@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["exchanging_kernels"]
 
 _MULTIPROCESSORS: Final = 132
-"""Of a device that the file doesn't describe: a large one of 2022."""
+"""Multiprocessors of a device that the file doesn't describe: a large device of 2022."""
 
 _SPREAD: Final = 5.0
 """Kernels that wait for other ranks take very different times: the 90th percentile by the 10th of equal launches."""

@@ -28,8 +28,8 @@ COVER: Final = 0.5
 """Less of the loop's thread than this between the first and the last step, and they aren't the program's steps."""
 
 COLD: Final = 10
-"""For so many steps one call outside of them may be longer than a step without being counted: a first use that sets
-something up may take longer than all steps together."""
+"""For each of this number of steps, one call outside the steps may be longer than a step without being counted: a first
+use that sets something up may take longer than all steps together."""
 
 ALONE: Final = 0.8
 """An annotation that takes this much of the time from its first to its last is the step, and not a part of one."""
@@ -144,7 +144,7 @@ def _by_calls(events: Events, outermost: Int32, links: Links, active: Int32) -> 
     """Rounds of a loop without annotations: the calls of its thread are one sequence over and over, from end to end.
 
     The layers of one model repeat too, so something must be among the calls that is done once a step; and anything
-    else before, between or behind makes it doubtful.
+    else before, between or after makes it doubtful.
     """
     lane = int(np.bincount(events.lane[active]).argmax())
     rows = outermost[events.lane[outermost] == lane]

@@ -61,12 +61,12 @@ class Info:
 
     @property
     def driver_version(self) -> int | None:
-        """Of CUDA, such as 12040 for 12.4."""
+        """CUDA's version of the driver, such as 12040 for 12.4."""
         return _integer(self.top.get("cuda_driver_version"))
 
     @property
     def runtime_version(self) -> int | None:
-        """Of CUDA, such as 12040 for 12.4."""
+        """CUDA's version of the runtime, such as 12040 for 12.4."""
         return _integer(self.top.get("cuda_runtime_version"))
 
 

@@ -15,7 +15,7 @@ from torchwhy.trace.model.events import Events
 __all__ = ["Links"]
 
 PUT_BY: Final = ((Kind.KERNEL, LAUNCH), (Kind.MEMCPY, COPY_CALL), (Kind.MEMSET, FILL_CALL))
-"""What work each kind of call puts on a device."""
+"""The kind of work that each kind of call puts on a device."""
 
 SAMPLED: Final = 50.0
 """Ids advance by this much from one recorded call to the next, and most calls were left out. Whole recordings have 1
@@ -25,7 +25,7 @@ IN_ORDER: Final = 0.9
 """A part of the calls whose id is higher than that of the call before, from which on ids show which call was first."""
 
 FEWEST_CALLS: Final = 20
-"""With fewer calls, nothing is said about how their ids advance."""
+"""If there are fewer calls than this, nothing is said about how their ids advance."""
 
 
 class Links:
@@ -148,7 +148,7 @@ class Links:
 
     @cached_property
     def unrecorded_graphs(self) -> Int32:
-        """Of the launches of graphs those that left nothing in the trace, neither work nor any other node."""
+        """The launches of graphs that left nothing in the trace, neither work nor any other node."""
         graphs = self.graph_launches
         others = self._launch_of(self._events.rows(Kind.GRAPH_NODE))
         found: Int32 = graphs[(self.work_count[graphs] == 0) & ~np.isin(graphs, others)]
@@ -170,7 +170,7 @@ class Links:
         keep = np.ones(len(calls), np.bool_)
         end, lane = events.end[calls], events.lane[calls]
         j = 0
-        for i in again.tolist():  # pairs are rare, but for files written with driver calls recorded
+        for i in again.tolist():  # pairs are rare, except for files written with driver calls recorded
             j = i - 1 if keep[i - 1] else j
             if events.ts[calls[i]] < end[j] and lane[i] == lane[j]:
                 keep[j if launches[i] and not launches[j] else i] = False

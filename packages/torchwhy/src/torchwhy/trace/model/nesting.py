@@ -25,7 +25,7 @@ def parents(rows: Int32, lane: Int32, start: Int64, end: Int64, bleed: int) -> I
     Args:
         rows: sorted by lane, then by start; of equal starts the outer event comes first.
         lane, start, end: of all events; nanoseconds.
-        bleed: an event may end so much later than the one around it, nanoseconds.
+        bleed: how much later than the surrounding event an event may end, nanoseconds.
     """
     found = np.full(len(lane), -1, np.int32)
     above = _above(lane[rows], start[rows], end[rows], bleed)
@@ -112,7 +112,7 @@ def _shorten(guess: Int64, lane: Int32, start: Int64, end: Int64) -> None:
         group = np.cumsum(begins) - 1
         if not len(rows) or (int(group[-1]) + 1) * span > np.iinfo(np.int64).max:
             return
-        before = group * span - low  # sets each group's times behind those of the group before
+        before = group * span - low  # sets each group's times after those of the group before
         reach = np.maximum.accumulate(before + end[rows])
         alone = np.concatenate(([True], reach[:-1] <= (before + start[rows])[1:]))
         guess[rows[alone]] = owner[alone]

@@ -89,7 +89,7 @@ def find_steps(events: Events, tree: Tree, links: Links) -> tuple[Step, ...]:
 
 
 def _distinct(events: Events, rows: Int32) -> list[int]:
-    """Of steps with one number, one: exporters have repeated them on other lanes, where they last less long."""
+    """One of the steps with the same number: exporters have repeated them on other lanes, where they are shorter."""
     lanes, which = np.unique(events.lane[rows], return_inverse=True)
     if len(lanes) > 1:
         time = np.bincount(which, weights=events.dur[rows])
@@ -137,7 +137,7 @@ def _with_device(spans: list[Span], events: Events, links: Links, *, inferred: b
     times, ends = times[order], events.end[links.work[launched]][order]
     bounds = np.array([(span.start, span.end) for span in spans], np.int64).reshape(-1, 2)
     places = np.searchsorted(times, bounds)
-    # The latest end from each step's first place to behind its last; of steps that launched nothing it isn't used.
+    # The latest end from each step's first place to after its last; of steps that launched nothing it isn't used.
     latest = np.maximum.reduceat(np.append(ends, 0), places.reshape(-1))[::2] if len(spans) else ends[:0]
     last = np.where(places[:, 0] < places[:, 1], np.maximum(latest, bounds[:, 1]), bounds[:, 1]).tolist()
     return tuple(

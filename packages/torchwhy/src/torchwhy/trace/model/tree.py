@@ -20,7 +20,7 @@ __all__ = ["BLEED", "Tree"]
 nesting = nesting_native if nesting_native.available() else nesting_plain
 
 BLEED: Final = 1000
-"""A child may end so many nanoseconds after its parent: clocks were once read in whole microseconds."""
+"""A child may end at most this long after its parent (ns): clocks were once read in whole microseconds."""
 
 
 class Tree:
@@ -146,7 +146,7 @@ class Tree:
         return found
 
     def outermost_of_name(self, rows: Int32) -> Int32:
-        """Of these rows those that aren't inside another of them with the same name."""
+        """The rows that aren't inside another of these rows with the same name."""
         rows = rows[self._place[rows] >= 0]
         place, name = self._place[rows].astype(np.int64), self._events.name[rows].astype(np.int64)
         order = np.lexsort((place, name))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["idle_table"]
 
 MOST: Final = 0.7
-"""Of a gap that an event has to cover to be what the host did meanwhile."""
+"""Share of a gap that an event must cover to count as the host's activity in it."""
 
 WORDS: Final = {
     "HOST": "host was late",

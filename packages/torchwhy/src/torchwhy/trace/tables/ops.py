@@ -25,7 +25,7 @@ def ops(trace: Trace, *, by_shape: bool = False, by_stack: int = 0) -> Table:
 
     Args:
         by_shape: one row per name and shapes of the inputs (`input_dims`; recorded with record_shapes=True).
-        by_stack: one row per name and so many innermost Python frames (`stack`; recorded with with_stack=True).
+        by_stack: one row per name and this number of innermost Python frames (`stack`; recorded with with_stack=True).
 
     Returns:
         `name`; `calls`, where an operator whose only call has the same name counts once with it; `host_total_us`, with

@@ -345,7 +345,7 @@ def fbank(
         energy_floor: lowest energy of a frame; 0: none.
         frame_length, frame_shift: milliseconds.
         high_freq, low_freq: the highest and the lowest corner, Hz; high_freq <= 0 counts from half the rate.
-        htk_compat: whether the energy stands behind the bands, else in front.
+        htk_compat: whether the energy stands after the bands, else in front.
         min_duration: a shorter signal has no frames, seconds.
         num_mel_bins: bands, > 3.
         preemphasis_coefficient: of each frame, in [0, 1].

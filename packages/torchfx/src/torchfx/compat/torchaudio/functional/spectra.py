@@ -46,7 +46,7 @@ def spectrogram(
 
     Args:
         waveform: float32 or float64, (..., time).
-        pad: zeros put before and behind the signal.
+        pad: zeros put before and after the signal.
         window: (win_length,); None: ones.
         n_fft: samples that are transformed.
         hop_length: samples from one frame to the next; None: n_fft // 4.

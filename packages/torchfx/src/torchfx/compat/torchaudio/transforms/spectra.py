@@ -51,7 +51,7 @@ class Spectrogram(_Windowed):
         n_fft: samples that are transformed.
         win_length: samples of the window; None: n_fft.
         hop_length: samples from one frame to the next; None: half of win_length.
-        pad: zeros put before and behind the signal.
+        pad: zeros put before and after the signal.
         window_fn: gives a window of a length.
         power: exponent of the magnitude; None: the spectra, complex.
         normalized: True or "window": divided by the root of the window's energy; "frame_length": by that of n_fft.

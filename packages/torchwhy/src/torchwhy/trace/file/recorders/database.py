@@ -60,7 +60,7 @@ class Database:
 
         Raises:
             TraceError: a needed column is missing, or no row can be read.
-            Ended: the database is damaged behind some rows.
+            Ended: the database is damaged after some rows.
         """
         if table not in self.tables:
             return

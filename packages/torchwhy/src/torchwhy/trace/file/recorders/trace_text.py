@@ -46,7 +46,7 @@ def trace_text(recorder: str, operators: str, top: Mapping[str, Any], events: It
         recorder: what wrote the file, for people.
         operators: how to record the operators of PyTorch with it.
         top: what stands beside the events.
-        events: their JSON, as `event` and its like return it.
+        events: their JSON, as `event` and similar functions return it.
     """
     head = json.dumps({"schemaVersion": 1, "recorder": {"name": recorder, "operators": operators}, **top})
     yield f'{head[:-1]}, "traceEvents": [\n'.encode()

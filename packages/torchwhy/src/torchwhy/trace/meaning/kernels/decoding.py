@@ -73,7 +73,7 @@ def _marked(name: str) -> str:
 
 
 def _readable(name: str) -> str:
-    """Of a mangled C++ name its identifiers: enough to read it by."""
+    """The identifiers of a mangled C++ name: enough to recognize it."""
     if not name.startswith("_Z"):
         return name
     found, i = [], 0
