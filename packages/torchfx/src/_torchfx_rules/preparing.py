@@ -8,8 +8,8 @@ import numpy as np
 
 from _torchfx_rules.vocabulary import (
     DECODE_AUDIO,
+    DESIGN_AGAIN,
     DESIGN_FILTER,
-    DESIGN_FRAME,
     LEARNED_FILTER,
     READ_AUDIO_FRAME,
 )
@@ -28,30 +28,34 @@ __all__ = ["audio_load", "coefficients_recomputed"]
 @rule(
     "G5",
     "coefficients-recomputed-per-call",
-    source="filters made or designed in every step, as Python frames and torchfx's design operators show",
+    source="filters designed in every step with the coefficients of an earlier design, as torchfx records them",
     frees="host",
 )
 def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator[Finding]:
     """Filters are designed again in every step.
 
-    Sees: in three or more steps, and all but the first, designs of torchfx's filters or of SciPy in the Python frames,
-    or torchfx's design operators in compiled code. Silent where coefficients are learned.
+    Sees: in three or more steps, and all but the first, designs of torchfx's filters, also in compiled code, each with
+    the same coefficients as an earlier design. Silent where coefficients are learned, and where any design of a step
+    has new ones, as with random cutoffs.
 
     Costs: a design takes 0.1 to 1 millisecond, often more than the filtering.
 
     Fix: make filters and chains once, before the loop, and call them in it.
 
-    Known problems: a loop that sweeps cutoffs designs on purpose.
+    Known problems: designs of SciPy outside of torchfx's filters are not recognized, since a trace does not show
+    whether their parameters change. Of more than 4,096 different filters the repeated designs may be missed.
     """
     events = trace.events
     if events.any_of(LEARNED_FILTER):
         return
-    rows = _on_main(trace, DESIGN_FILTER, DESIGN_FRAME)
-    step = trace.step_of(rows)
-    where = np.unique(step[step >= 0])
+    rows = _on_main(trace, DESIGN_FILTER)
+    around = np.searchsorted(events.ts[rows], events.ts[_on_main(trace, DESIGN_AGAIN)], "right") - 1
+    step, is_new = trace.step_of(rows), np.ones(len(rows), np.bool_)
+    is_new[around[around >= 0]] = False
+    where = np.setdiff1d(step[step >= 0], step[is_new])
     if len(where) < max(steps, len(trace.steps_found) - 1):
         return
-    rows = rows[step >= 0]
+    rows = rows[np.isin(step, where)]
     taken = trace.when(rows)
     spent = at_stake(trace, taken)
     if not spent or trace.window.share(spent) < share:
@@ -108,10 +112,10 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
-def _on_main(trace: Trace, operators: Meaning, frames: Meaning) -> Int32:
+def _on_main(trace: Trace, *meanings: Meaning) -> Int32:
     """Operators and Python frames that mean these, on the thread of the loop; by start."""
     events = trace.events
-    rows = np.concatenate((events.of(operators), events.of(frames))).astype(np.int32)
+    rows = np.concatenate([events.of(meaning) for meaning in meanings]).astype(np.int32)
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
     mine: Int32 = rows[events.lane[rows] == trace.main_lane] if trace.main_lane >= 0 else rows
     return mine

@@ -9,8 +9,8 @@ from torchwhy.trace.meaning.vocabulary import Vocabulary
 
 __all__ = [
     "DECODE_AUDIO",
+    "DESIGN_AGAIN",
     "DESIGN_FILTER",
-    "DESIGN_FRAME",
     "FILTER",
     "LEARNED_FILTER",
     "LIGHT",
@@ -47,13 +47,11 @@ LIGHT: Final = Meaning(
 )
 """Operators that change nothing about what follows what: views, and gains, which join a cascade too."""
 
-DESIGN_FILTER: Final = Meaning(r"torchfx_ext::\w+_(sos|taps)$", _O)
-DESIGN_FRAME: Final = Meaning(
-    r"(.*/)?(torchfx/filter/\w+\.py\(\d+\): design$"
-    r"|scipy/signal/.*: (iirfilter|iirdesign|butter|cheby1|cheby2|ellip|bessel|firwin2?|remez|firls|tf2sos|zpk2sos)$)",
-    Kind.PYTHON,
-)
+DESIGN_FILTER: Final = Meaning(r"torchfx_ext::\w+_(sos|taps)$|torchfx design$", _O)
 """Coefficients are computed: by operators in compiled code, by Python functions otherwise."""
+
+DESIGN_AGAIN: Final = Meaning(r"torchfx design again$", _O)
+"""An earlier design gave the same coefficients as the design around it."""
 
 DECODE_AUDIO: Final = Meaning(r"(torchaudio|torchcodec|torchcodec_ns)::.*(load|decode|get_frames)", _O)
 READ_AUDIO_FRAME: Final = Meaning(

@@ -155,13 +155,38 @@ def with_the_library():
     return loop(lambda story, at, i: filtering(story, at, 900, inside=6))
 
 
-@fires("coefficients-recomputed-per-call")
-def designed_in_compiled_code():
+def designs(*filters):
+    """Each step designs filters; `filters` has for each of them the steps in which its coefficients were new."""
+
     def each(story, at, i):
-        story.op("torchfx_ext::butterworth_sos", at, 80)
-        filtering(story, at + 100, 300)
+        for number, new in enumerate(filters):
+            begin = at + 100 * number
+            story.op("torchfx_ext::butterworth_sos" if number % 2 else "torchfx design", begin, 80)
+            if i not in new:
+                story.op("torchfx design again", begin + 70, 2)
+        filtering(story, at + 500, 300)
 
     return loop(each)
+
+
+@fires("coefficients-recomputed-per-call")
+def the_same_filters_designed_in_each_step():
+    return designs([0], [0])
+
+
+@silent("coefficients-recomputed-per-call")
+def random_filters():
+    return designs(range(5))
+
+
+@silent("coefficients-recomputed-per-call")
+def two_equal_random_filters():
+    return designs(range(5), [])
+
+
+@silent("coefficients-recomputed-per-call")
+def filters_that_change_at_times():
+    return designs([0, 2])
 
 
 @fires("dispatch-flood")

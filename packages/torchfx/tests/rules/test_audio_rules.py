@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import torchfx as fx
 import torchwhy
-from _torchfx_rules.vocabulary import DESIGN_FRAME, READ_AUDIO_FRAME
+from _torchfx_rules.vocabulary import DESIGN_FILTER, READ_AUDIO_FRAME
 from tests.rules.cases import FIRES, SILENT
 from torchfx import audio_io
 from torchwhy.rules.catalogue import all_rules, find_rule
@@ -81,17 +81,31 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_filters_made_in_the_loop_are_seen(recorded, make):
-    trace = recorded(lambda k: WAVE | make(k))
-    assert trace.events.any_of(DESIGN_FRAME)
+def test_equal_filters_made_in_the_loop_are_seen_and_others_are_not(recorded, make):
+    trace = recorded(lambda k: WAVE | make(3))
     assert "coefficients-recomputed-per-call" in slugs(trace)
+    for step in (lambda k: WAVE | make(10 + k), lambda k: WAVE | make(20 + k) | make(20 + k)):
+        trace = recorded(step)
+        assert trace.events.any_of(DESIGN_FILTER)
+        assert "coefficients-recomputed-per-call" not in slugs(trace)
+
+
+def test_a_compiled_design_is_seen_where_its_cutoff_stays(recorded):
+    @torch.compile(backend="eager")
+    def filtered(x, cutoff):
+        return fx.filter.LoButterworth(cutoff, fs=48_000)(x)
+
+    x = torch.randn(2, 400)
+    for change, seen in ((0, True), (7, False)):
+        trace = recorded(lambda k, change=change: filtered(x, torch.tensor(500.0 + change * (k + 1))))
+        assert ("coefficients-recomputed-per-call" in slugs(trace)) == seen
 
 
 def test_filters_made_once_are_not(recorded):
     chain = fx.filter.LoButterworth(1000, order=4) | fx.filter.HiChebyshev1(100)
     WAVE | chain
     trace = recorded(lambda k: WAVE | chain)
-    assert not trace.events.any_of(DESIGN_FRAME)
+    assert not trace.events.any_of(DESIGN_FILTER)
     assert {"coefficients-recomputed-per-call", "native-dispatch-count"}.isdisjoint(slugs(trace))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, TypeAlias, overload
 
 from torchwhy.difference.compare import compare
@@ -19,6 +18,7 @@ from torchwhy.ranks.folder import single_trace
 from torchwhy.ranks.job import Job
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.rule import Rule
+from torchwhy.trace.file.remote import path_of
 from torchwhy.trace.model.trace import Trace
 
 __all__ = ["ShownDifference", "ShownJobDifference", "diff"]
@@ -117,5 +117,6 @@ def _read(name: str, source: Trace | Job | PathLike, thresholds: Thresholds | No
     if not isinstance(source, str | os.PathLike):
         wanted = "a trace of load, a job of load_job, or a path"
         raise ArgumentTypeError(f"{name} must be {wanted}, got {type(source).__name__}")
-    folder = os.fspath(source) != "-" and Path(source).is_dir()
-    return load_job(source, thresholds=thresholds) if folder and single_trace(Path(source)) is None else load(source)
+    path = path_of(source)
+    is_job = os.fspath(source) != "-" and path.is_dir() and single_trace(path) is None
+    return load_job(source, thresholds=thresholds) if is_job else load(source)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from torchwhy.capture.advice import Spelling
-from torchwhy.capture.folder import claim, rank_of
+from torchwhy.capture.folder import claim, claim_temporary, rank_of
 from torchwhy.capture.options import Options
 from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.session import Session
@@ -60,6 +60,23 @@ def test_ranks_share_a_folder(tmp_path):
     assert [str(folder.final.relative_to(tmp_path)) for folder in folders] == ["run/rank0", "run/rank1", "run-2/rank0"]
     folders[2].discard()
     assert not (tmp_path / "run-2").exists()
+
+
+@pytest.mark.parametrize("rank", [None, 0])
+@pytest.mark.parametrize("there", ["", "a", "a/b", "a/b/run-2"])
+def test_a_discarded_folder_leaves_only_what_was_there(tmp_path, there, rank):
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+    before = sorted(tmp_path.rglob("*"))
+    folder = claim(tmp_path / "a/b/run", rank)
+    (folder.partial / "part").touch()
+    folder.discard()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_discarded_temporary_folder_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    claim_temporary("run").discard()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -10,13 +10,14 @@ def run(durations_us, cold_start, between_us=0):
     return run_clock(durations_us, cold_start, between_us).overhead()
 
 
-def run_clock(durations_us, cold_start, between_us=0):
-    now = 0
-    clock = StepClock(Schedule(wait=2, warmup=1, active=2), cold_start, clock=lambda: now)
-    for duration in durations_us:
-        now += duration * 1000
+def run_clock(durations_us, cold_start, between_us=0, worked_us=None):
+    """The clock after steps that took so long, and worked as long unless `worked_us` has how long."""
+    now = ran = 0
+    clock = StepClock(Schedule(wait=2, warmup=1, active=2), cold_start, clock=lambda: now, processor=lambda: ran)
+    for duration, worked in zip(durations_us, worked_us or durations_us, strict=True):
+        now, ran = now + duration * 1000, ran + worked * 1000
         clock.end()
-        now += between_us * 1000
+        now, ran = now + between_us * 1000, ran + between_us * 1000
         clock.begin()
     return clock
 
@@ -71,6 +72,27 @@ def test_steps_in_which_something_was_compiled_are_compared_with_none():
     overhead = run_clock([*BEFORE, 12, 14], cold_start=True).overhead(compiled=True)
     assert overhead.ratio is None
     assert "compiled" in overhead.unlike
+
+
+def test_steps_on_a_busy_machine_are_compared_with_none():
+    overhead = run_clock([*BEFORE, 12, 14], cold_start=True).overhead(busy=True)
+    assert overhead.ratio is None
+    assert "busy" in overhead.unlike
+
+
+@pytest.mark.parametrize("recorded", [15, 30, 90])
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.6, 1.0, 3.0])
+def test_only_what_recording_works_is_its_cost(recorded, share):
+    steps, base = [900, 10, 10, recorded, recorded, 10, 10], 4
+    worked = [900, base, base, *[base + round(share * (recorded - 10))] * 2, base, base]
+    overhead = run_clock(steps, cold_start=True, worked_us=worked).overhead()
+    assert (overhead.ratio is not None) == (share >= 0.5)
+    assert overhead.unlike == ("" if share >= 0.5 else "the recorded steps took longer, but hardly more processor time")
+
+
+def test_steps_that_wait_no_longer_need_no_work_to_be_compared():
+    steps, worked = [900, 10, 10, 10, 11, 10, 10], [0] * 7
+    assert run_clock(steps, cold_start=True, worked_us=worked).overhead().ratio == pytest.approx(1.05)
 
 
 def test_unrecorded_steps_are_told_with_their_numbers_but_for_the_cold_one():

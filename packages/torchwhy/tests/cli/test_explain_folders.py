@@ -55,4 +55,5 @@ def test_several_runs_are_an_error(log):
         (log / run).mkdir()
         (log / run / "run.json").write_text("{}")
         computing().write(log / run / "trace.json.gz")
-    assert explain(log) == (3, "", "error: log holds the folders of several runs, name one: train, train-2")
+    more = "torchwhy report and torchwhy export read all runs of a folder"
+    assert explain(log) == (3, "", f"error: log holds the folders of several runs, name one: train, train-2; {more}")

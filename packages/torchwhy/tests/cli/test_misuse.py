@@ -45,11 +45,14 @@ def test_a_misspelt_option_suggests_the_option(name):
 
 
 @pytest.mark.parametrize("other", COMMANDS)
-def test_a_command_of_another_tool_suggests_a_command_that_exists(other):
+def test_a_command_of_another_tool_suggests_a_command_that_exists(other, tmp_path, monkeypatch):
     assert other not in LONG
     name, *options = COMMANDS[other].split()
     assert set(re.findall(r"--\S+", " ".join(options))) <= set(LONG[name])
     assert f"Write: torchwhy {COMMANDS[other]}" in hint(other)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / other).mkdir()
+    assert f"Write: torchwhy {COMMANDS[other]} (To read a trace: torchwhy explain {other})" in hint(other)
 
 
 @pytest.mark.parametrize("other", OPTIONS)

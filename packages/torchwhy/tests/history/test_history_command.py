@@ -121,11 +121,22 @@ def test_check_answers_programs(runs):
         assert run_here("history", "check", "--format", form, folder=runs).returncode == 1
 
 
-def test_check_of_few_runs_passes_and_says_so(runs):
+def test_check_of_few_runs_fails_nothing_and_claims_nothing(runs):
     run_here("history", "add", "a.json", folder=runs)
     ran = run_here("history", "check", folder=runs)
     assert ran.returncode == 0
-    assert "1 of 1 have too few runs to be judged" in " ".join(ran.stdout.split())
+    assert "passed" not in ran.stdout.lower()
+    assert "too few runs in each of 1 series" in ran.stdout
+    answer = json.loads(run_here("history", "check", "--format", "json", folder=runs).stdout)
+    assert (answer["passed"], answer["failed"], answer["judged"]) == (None, 0, 0)
+
+
+def test_check_counts_only_judged_series_as_passed(runs):
+    filled(runs, steady=1.0)
+    run_here("history", "add", "a.json", folder=runs)
+    text = " ".join(run_here("history", "check", folder=runs).stdout.split())
+    assert "no slowdown in 1 series" in text
+    assert "1 of 2 have too few runs to be judged" in text
 
 
 def test_the_page_shows_each_series_and_fetches_nothing(runs):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops.operator import library
+from torchfx.design.recording import note
 from torchfx.tensors import is_readable
 
 __all__ = ["design_operator"]
@@ -42,7 +43,9 @@ def design_operator(
     def register(design: Callable[..., Coefficients]) -> Callable[..., Tensor]:
         def fresh(*args: Any) -> Tensor:
             device = next((arg.device for arg in args if isinstance(arg, Tensor)), None)
-            return torch.tensor(design(*args), device=device)  # a copy: an operator's results must not share memory
+            found = design(*args)
+            note(found)
+            return torch.tensor(found, device=device)  # a copy: an operator's results must not share memory
 
         def fake(*args: Any) -> Tensor:
             device = next((arg.device for arg in args if isinstance(arg, Tensor)), "cpu")

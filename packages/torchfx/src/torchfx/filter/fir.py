@@ -12,6 +12,7 @@ from torch import Tensor
 
 from torchfx.checks import callers_level, number_text
 from torchfx.design.firwin import Window, fir_taps
+from torchfx.design.recording import recorded
 from torchfx.filter.filter import Filter
 from torchfx.parameters import count, frequencies, pass_zero, sample_rate, taps, window
 from torchfx.plan import LTI
@@ -34,7 +35,7 @@ class FiniteResponse(Filter):
 
     def lti(self, rate: Any) -> LTI:
         """Return the filter as FIR taps."""
-        return LTI(taps=self.design(rate))
+        return LTI(taps=recorded(self.design, rate))
 
     @property
     def a(self) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchfx.design.recording import recorded
 from torchfx.filter.filter import Filter
 from torchfx.plan import LTI
 from torchfx.plan.lti import convolve
@@ -27,7 +28,7 @@ class RecursiveFilter(Filter):
 
     def lti(self, rate: Any) -> LTI:
         """Return the filter as sections."""
-        return LTI(sos=self.design(rate))
+        return LTI(sos=recorded(self.design, rate))
 
     @property
     def sos(self) -> Tensor:

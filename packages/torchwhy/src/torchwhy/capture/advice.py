@@ -15,7 +15,7 @@ from torchwhy.wording import counted
 if TYPE_CHECKING:
     from torchwhy.capture.repeats import Repeats
 
-__all__ = ["Spelling", "Steps", "about_cost", "about_machine", "about_repeats", "about_steps"]
+__all__ = ["BUSY", "Spelling", "Steps", "about_cost", "about_machine", "about_repeats", "about_steps", "waited_share"]
 
 BUSY = 0.1  # share of a recording that waits for a processor, from which its times say little
 NOTICEABLE_S = 0.2  # that a program takes longer
@@ -107,10 +107,16 @@ def about_machine(spent: Iterable[ProcessorTime]) -> Iterator[str]:
     >>> list(about_machine([ProcessorTime(wall_us=100, cpu_us=70, waited_us=30, load=6.2, cores=2)]))
     ['the machine was busy: the program waited 30% of the recording for a processor; ...']
     """
-    known = [(one.waited_us, one.wall_us) for one in spent if one.waited_us is not None]
-    waited, wall = sum(waited for waited, _ in known), sum(wall for _, wall in known)
-    if waited > BUSY * wall:
+    share = waited_share(spent)
+    if share > BUSY:
         yield (
-            f"the machine was busy: the program waited {waited / wall:.0%} of the recording for a processor; "
+            f"the machine was busy: the program waited {share:.0%} of the recording for a processor; "
             "record again when it is idle"
         )
+
+
+def waited_share(spent: Iterable[ProcessorTime]) -> float:
+    """Return the part of the windows, 0 to 1, in which the program waited for a processor; 0 where that is unknown."""
+    known = [(one.waited_us, one.wall_us) for one in spent if one.waited_us is not None]
+    wall = sum(wall for _, wall in known)
+    return sum(waited for waited, _ in known) / wall if wall else 0.0

@@ -8,7 +8,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 __all__ = ["PARTIAL", "RunFolder", "add_file", "claim", "claim_temporary", "rank_of"]
@@ -24,9 +25,11 @@ class RunFolder:
     Attributes:
         final: the name it gets when it is whole.
         partial: the name while it is being filled; what is left here after a crash is incomplete.
+        made: folders around it that were made for it, the innermost first.
     """
 
     final: Path
+    made: tuple[Path, ...] = ()
 
     @property
     def partial(self) -> Path:
@@ -45,13 +48,12 @@ class RunFolder:
         return self.final
 
     def discard(self) -> None:
-        """Remove the folder, and the folder of ranks around it if that leaves it empty."""
+        """Remove the folder, and the folders that were made for it, or for its ranks, if that leaves them empty."""
         shutil.rmtree(self.partial, ignore_errors=True)
-        if self.final.name.startswith("rank"):
-            try:
-                self.final.parent.rmdir()
-            except OSError:
-                return  # other ranks are in it
+        of_ranks = (self.final.parent,) if self.final.name.startswith("rank") else ()
+        with suppress(OSError):  # other runs, or ranks, are in it
+            for around in dict.fromkeys((*of_ranks, *self.made)):
+                around.rmdir()
 
 
 def rank_of(environment: Mapping[str, str] = os.environ) -> int | None:
@@ -78,6 +80,7 @@ def claim(path: Path, rank: int | None = None) -> RunFolder:
         folder = RunFolder(base if rank is None else base / f"rank{rank}")
         if _is_taken(folder.final) or folder.partial.exists():
             continue
+        folder = RunFolder(folder.final, tuple(each for each in folder.final.parents if not each.exists()))
         folder.final.parent.mkdir(parents=True, exist_ok=True)
         try:
             folder.partial.mkdir()
@@ -89,7 +92,8 @@ def claim(path: Path, rank: int | None = None) -> RunFolder:
 
 def claim_temporary(name: str) -> RunFolder:
     """A folder among the system's temporary files, for when the one requested cannot be written."""
-    return claim(Path(tempfile.mkdtemp(prefix="torchwhy-profile-")) / (name[:LONGEST_NAME] or "run"))
+    around = Path(tempfile.mkdtemp(prefix="torchwhy-profile-"))
+    return replace(claim(around / (name[:LONGEST_NAME] or "run")), made=(around,))
 
 
 def _is_taken(path: Path) -> bool:

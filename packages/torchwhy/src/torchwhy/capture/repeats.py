@@ -165,11 +165,6 @@ class RepeatWatch(WatchingMode):
     It never changes what an operator computes. Any trouble ends it.
     """
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Do without a wrapper that imports the compiler."""
-        return False
-
     def __init__(self, cost_ns: int = COST_NS) -> None:
         """Begin nothing yet.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchwhy.capture import cuda_graphs, other_profilers
-from torchwhy.capture.advice import Spelling
+from torchwhy.capture.advice import BUSY, Spelling, waited_share
 from torchwhy.capture.finish import Run, finish
 from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
 from torchwhy.capture.open_calls import inside_pytorch
@@ -22,7 +22,7 @@ from torchwhy.capture.recorder import Recorder, Window
 from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchwhy.capture.run_watch import RunTimes
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
-from torchwhy.capture.step_clock import NEAR, StepClock
+from torchwhy.capture.step_clock import NEAR, Overhead, StepClock
 from torchwhy.capture.step_memory import StepMemory
 from torchwhy.wording import counted
 
@@ -340,10 +340,16 @@ class Session:
         return Run(
             self.folder, self.command, self.spelling, ended, self.steps_from, self.before,
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
-            self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
+            self.activities, self._overhead(windows),
             clock.unrecorded() if clock else (), tuple(self.memory.read), tuple(self.notes), self.gave_up,
             self.launched, own, self._power, self.run_times, self.repeats,
         )  # fmt: skip
+
+    def _overhead(self, windows: list[Window]) -> Overhead | None:
+        if self.clock is None:
+            return None
+        busy = waited_share(window.spent for window in windows) > BUSY
+        return self.clock.overhead(any(window.compiled.frames for window in windows), busy)
 
     def _count_calls(self) -> None:
         """Count the calls of the last unprofiled step, unless no unprofiled step can be compared with others."""

@@ -20,6 +20,7 @@ LONG_NS = 2_000_000_000  # of recorded steps, together; no more are recorded the
 MOST = 20  # recorded steps of a window that grows
 DEVIATIONS = 1.64  # of a normal variable, on either side of its mean: 90 % lie between
 ORDERED = 0.7  # Kendall's tau; 0.5 % of random orders of NEAR steps reach it
+OWN_WORK = 0.5  # share of what recorded steps take longer that must be processor time: recording is work
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Overhead:
 class _Steps:
     numbers: array[int] = field(default_factory=lambda: array("q"))
     nanoseconds: array[int] = field(default_factory=lambda: array("q"))
+    processor: array[int] = field(default_factory=lambda: array("q"))
 
 
 class StepClock:
@@ -64,13 +66,21 @@ class StepClock:
         schedule: says which steps wait and which are recorded.
         cold_start: whether the first step is the program's first and therefore no fair baseline.
         clock: nanoseconds.
+        processor: nanoseconds in which the threads of this process ran, all together.
     """
 
-    def __init__(self, schedule: Schedule, cold_start: bool, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        cold_start: bool,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        processor: Callable[[], int] = time.process_time_ns,
+    ) -> None:
         """Begin the first step now."""
         self.schedule = schedule
         self.step = 0
-        self._clock = clock
+        self._clock, self._processor = clock, processor
+        self._ran = processor()
         self._began = clock()
         self._counts = not cold_start  # whether the current step is to be compared
         self._seen = {phase: _Steps() for phase in Phase}
@@ -82,6 +92,7 @@ class StepClock:
             seen = self._seen[self.schedule.phase(self.step)]
             seen.numbers.append(self.step)
             seen.nanoseconds.append(duration)
+            seen.processor.append(self._processor() - self._ran)
         self._counts = True
         self.step += 1
 
@@ -91,6 +102,7 @@ class StepClock:
 
     def begin(self) -> None:
         """The next step starts now."""
+        self._ran = self._processor()
         self._began = self._clock()
 
     def is_settled(self) -> bool:
@@ -110,15 +122,23 @@ class StepClock:
         """Return the median of the steps that ran before the first window, except for the first and those left out."""
         return _median_us(self._seen[Phase.WAIT].nanoseconds)
 
-    def overhead(self, compiled: bool = False) -> Overhead:
+    def overhead(self, compiled: bool = False, busy: bool = False) -> Overhead:
         """Compare recorded steps with those after, or before, them.
 
         Args:
             compiled: whether `torch.compile` was at work in the recorded ones.
+            busy: whether other programs kept the program from running meanwhile.
         """
-        after, before = self._seen[Phase.DONE].nanoseconds[:NEAR], self._seen[Phase.WAIT].nanoseconds[-NEAR:]
-        baseline, profiled = after or before, self._seen[Phase.ACTIVE].nanoseconds
-        unlike = "something was compiled in the recorded steps" if compiled else _trend(after)
+        done, waited = self._seen[Phase.DONE], self._seen[Phase.WAIT]
+        near, place = (done, slice(NEAR)) if done.numbers else (waited, slice(-NEAR, None))
+        baseline, profiled = near.nanoseconds[place], self._seen[Phase.ACTIVE].nanoseconds
+        worked = near.processor[place], self._seen[Phase.ACTIVE].processor
+        if compiled:
+            unlike = "something was compiled in the recorded steps"
+        elif busy:
+            unlike = "other programs kept the processors busy"
+        else:
+            unlike = _trend(done.nanoseconds[:NEAR]) or _other_cause((baseline, profiled), worked)
         return Overhead(_median_us(baseline), len(baseline), _median_us(profiled), len(profiled), unlike)
 
     def unrecorded(self) -> list[tuple[int, float]]:
@@ -133,6 +153,20 @@ class StepClock:
 
 def _median_us(durations_ns: Sequence[int]) -> float | None:
     return median(durations_ns) / 1000 if durations_ns else None
+
+
+def _other_cause(wall: tuple[Sequence[int], Sequence[int]], processor: tuple[Sequence[int], Sequence[int]]) -> str:
+    """Say that recorded steps took longer without as much more work, of pairs of unprofiled and recorded steps.
+
+    Recording is work of the program's threads. A program that waits for the processor, a disk or another program takes
+    longer without it.
+    """
+    if not (wall[0] and wall[1]):
+        return ""
+    longer, work = (median(recorded) - median(unprofiled) for unprofiled, recorded in (wall, processor))
+    if longer <= CHANGE * median(wall[0]) or work >= OWN_WORK * longer:
+        return ""
+    return "the recorded steps took longer, but hardly more processor time"
 
 
 def _trend(durations: Sequence[int]) -> str:

@@ -523,7 +523,8 @@ def report(
     torchwhy report before.json.gz after.json.gz
 
     The page is one self-contained HTML file: open it from disk, attach it to an
-    issue, or keep it as a CI artifact. Exit status 2: misuse; 3: a trace cannot
+    issue, or keep it as a CI artifact. Of a folder of many runs it has a row per
+    run, and the ranks. Exit status 2: misuse; 3: a trace cannot
     be read, or the page cannot be written.
     """
     _start_at_once()
@@ -939,7 +940,8 @@ def export(
     torchwhy export folder-of-ranks --to parquet -o ranks.parquet
 
     A folder with the traces of several ranks has the tables ranks (a row per
-    rank), collectives and stragglers.
+    rank), collectives and stragglers. A folder of many runs has the same, with
+    the rows of all runs.
 
     Exit status 2: misuse; 3: the trace cannot be read, the file cannot be
     written, or a package is missing.

@@ -21,6 +21,7 @@ from torchwhy.present.style import IN_A_FILE, Style
 from torchwhy.pyproject import find_pyproject
 from torchwhy.ranks.folder import find_traces
 from torchwhy.rules.settings import Settings, chosen, settings_from
+from torchwhy.trace.file.remote import path_of
 
 __all__ = ["Request", "run"]
 
@@ -83,7 +84,7 @@ def _difference(
             return diff(*traces, rules=rules, thresholds=settings.thresholds), traces
         for folder, trace, other in zip((a, b), paths, (b, a), strict=True):
             if trace is None and paths != [None, None]:
-                one = find_traces(Path(folder)).traces[0]
+                one = find_traces(path_of(folder)).traces[0]
                 raise TraceError(
                     f"{folder} holds several traces and {other} is one; name the one to compare, such as {one}"
                 )

@@ -7,13 +7,21 @@ from typing import Final
 
 from torchwhy.cli.console import complain, patience
 from torchwhy.cli.documents import show
-from torchwhy.cli.jobs import Reading, read_job
+from torchwhy.cli.jobs import Reading, read_job, read_runs, runs_in
 from torchwhy.cli.traces import trace_in
 from torchwhy.errors import ArgumentError, TorchWhyError, TraceError
 from torchwhy.export.perfetto import write_perfetto
 from torchwhy.export.result import Export
 from torchwhy.export.speedscope import write_speedscope
-from torchwhy.export.table_file import TABLE_FORMATS, check_job_table, check_table, write_job_table, write_table
+from torchwhy.export.table_file import (
+    TABLE_FORMATS,
+    check_job_table,
+    check_table,
+    job_table,
+    write_job_table,
+    write_run_tables,
+    write_table,
+)
 from torchwhy.loading.read import read_trace
 from torchwhy.present.formats import check_format
 from torchwhy.present.written_files import exported_trace
@@ -40,8 +48,11 @@ def run(trace: str, to: str, table: str | None, output: Path | None, form: str, 
             raise ArgumentError(f"--to must be one of {', '.join(TARGETS)}, got {to!r}")  # noqa: TRY301
         if table is not None and to not in TABLE_FORMATS:
             raise ArgumentError(f"--table is about {' and '.join(TABLE_FORMATS)}, got --to {to}")  # noqa: TRY301
-        path = trace_in(trace, "exporting")
-        if path is None:
+        runs = runs_in(trace)
+        path = None if runs else trace_in(trace, "exporting")
+        if runs:
+            made = _of_runs(trace, runs, to, table or "ranks", output, reading)
+        elif path is None:
             made = _of_job(trace, to, table or "ranks", output, reading)
         else:
             check_table(table or "events")
@@ -68,14 +79,26 @@ def _export(path: str, to: str, table: str, output: Path) -> Export:
 
 
 def _of_job(folder: str, to: str, table: str, output: Path | None, reading: Reading) -> Export:
-    if to not in TABLE_FORMATS:
-        raise ArgumentError(
-            f"--to {to} is about one trace, and {folder} holds traces of several ranks: name one of them"
-        )
-    check_job_table(table)
+    _check(folder, to, table, "traces of several ranks")
     with patience(f"reading {folder}"):
         job = read_job(folder, reading, settings_from(find_pyproject(Path.cwd())).thresholds)
     return write_job_table(job, table, output or _beside(str(Path(folder).resolve()), to, table), to)
+
+
+def _of_runs(folder: str, runs: dict[str, Path], to: str, table: str, output: Path | None, reading: Reading) -> Export:
+    _check(folder, to, table, "several runs")
+    tables, events = {}, 0
+    with patience(f"reading {folder}"):
+        for name, job in read_runs(runs, reading, settings_from(find_pyproject(Path.cwd())).thresholds):
+            tables[name] = job_table(job, table)
+            events += sum(summary.events for summary in job.summaries)
+    return write_run_tables(tables, folder, events, output or _beside(str(Path(folder).resolve()), to, table), to)
+
+
+def _check(folder: str, to: str, table: str, holds: str) -> None:
+    if to not in TABLE_FORMATS:
+        raise ArgumentError(f"--to {to} is about one trace, and {folder} holds {holds}: name one of them")
+    check_job_table(table)
 
 
 def _beside(path: str, to: str, table: str) -> Path:

@@ -1,18 +1,25 @@
-"""Reading the ranks of a job for a command: with progress on stderr, which may be stopped."""
+"""Reading the ranks of a job, or of many runs, for a command: with progress on stderr, which may be stopped."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from torchwhy.cli.console import say, warnings_said
+from torchwhy.errors import TraceError
+from torchwhy.ranks.folder import find_runs
+from torchwhy.trace.file.remote import path_of
+from torchwhy.wording import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torchwhy.loading.job import LoadedJob
 
-__all__ = ["READING", "Reading", "read_job"]
+__all__ = ["READING", "Reading", "read_job", "read_runs", "runs_in"]
 
 _EVERY_S: Final = 10.0
 
@@ -30,6 +37,80 @@ READING: Final = Reading()
 """Without options."""
 
 
+def runs_in(given: str) -> dict[str, Path]:
+    """Return the folders of runs in a folder, by their names below it; {} where a path means one trace or job.
+
+    Raises:
+        TraceError: a folder cannot be listed.
+    """
+    folder = path_of(given)
+    if given == "-" or not folder.is_dir():
+        return {}
+    found = find_runs(folder)
+    if len(found) <= 1 and all(folder in (path, path.parent) for path in found):
+        return {}
+    names = (path.relative_to(folder).as_posix() for path in found)
+    return {name.encode(errors="backslashreplace").decode(): path for name, path in zip(names, found, strict=True)}
+
+
+def read_runs(
+    runs: dict[str, Path], reading: Reading, thresholds: Mapping[str, Mapping[str, Any]] | None
+) -> Iterator[tuple[str, LoadedJob]]:
+    """Read runs one by one; say every 10 seconds on stderr how many are done, and why a run or rank is left out.
+
+    Raises:
+        TraceError: not one can be read.
+        ArgumentError, MissingPackageError: as `load_runs`.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    from torchwhy.loading.runs import load_runs
+
+    progress, reasons = _Progress("runs"), []
+    with warnings_said(), progress.stopping():
+        for name, job in load_runs(
+            runs, workers=reading.workers, thresholds=thresholds,
+            engine=reading.engine, keep=reading.keep, progress=progress,
+        ):  # fmt: skip
+            if isinstance(job, str):
+                reasons.append(job)
+                say(f"left out: {job}")
+                continue
+            for file, reason in job.unreadable.items():
+                say(f"left out: {name}/{file}: {reason}")
+            yield name, job
+    if len(reasons) == len(runs):
+        raise TraceError(f"not one of {counted(len(runs), 'run')} can be read: {reasons[0]}")
+
+
+class _Progress:
+    """Says every 10 seconds how many of the traces, or runs, are read."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._began = self._said = time.monotonic()
+        self._state = (0, 0)
+
+    def __call__(self, done: int, of: int) -> None:
+        self._state = done, of
+        now = time.monotonic()
+        if now - self._said >= _EVERY_S:
+            self._said = now
+            say(f"{done:,} of {of:,} {self._noun} read, {now - self._began:.0f} s")
+
+    @contextmanager
+    def stopping(self) -> Iterator[None]:
+        """Say at Ctrl-C how far reading came."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            done, of = self._state
+            say(
+                f"stopped: {done:,} of {of:,} {self._noun} were read; if summaries are kept (--keep), the next run "
+                "continues"
+            )
+            raise
+
+
 def read_job(folder: str, reading: Reading, thresholds: Mapping[str, Mapping[str, Any]] | None = None) -> LoadedJob:
     """Read all ranks of a job; say every 10 seconds on stderr how many are done, and how many were when it is stopped.
 
@@ -39,24 +120,9 @@ def read_job(folder: str, reading: Reading, thresholds: Mapping[str, Mapping[str
     """
     from torchwhy.loading.job import load_job  # a command about one trace does without it
 
-    began = said = time.monotonic()
-    state = (0, 0)
-
-    def progress(done: int, of: int) -> None:
-        nonlocal said, state
-        state = done, of
-        now = time.monotonic()
-        if now - said >= _EVERY_S:
-            said = now
-            say(f"{done:,} of {of:,} traces read, {now - began:.0f} s")
-
-    try:
-        with warnings_said():
-            return load_job(
-                folder, workers=reading.workers, thresholds=thresholds,
-                engine=reading.engine, keep=reading.keep, progress=progress,
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        done, of = state
-        say(f"stopped: {done:,} of {of:,} traces were read; if summaries are kept (--keep), the next run continues")
-        raise
+    progress = _Progress("traces")
+    with warnings_said(), progress.stopping():
+        return load_job(
+            folder, workers=reading.workers, thresholds=thresholds,
+            engine=reading.engine, keep=reading.keep, progress=progress,
+        )  # fmt: skip

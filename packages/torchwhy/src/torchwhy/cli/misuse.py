@@ -144,11 +144,14 @@ def _command_hint(word: str, known: Collection[str]) -> str:
 
     if word.endswith(".py"):
         return f"To profile a program: torchwhy profile {word}"
-    if word.endswith((".json", ".gz", ".sqlite", ".nsys-rep", ".pftrace")) or Path(word).is_dir():
-        return f"To read a trace: torchwhy explain {word}"
-    other = COMMANDS.get(word.lower())
-    if other:
-        return f"Write: torchwhy {other}"
+    reading = f"To read a trace: torchwhy explain {word}"
+    if word.endswith((".json", ".gz", ".sqlite", ".nsys-rep", ".pftrace")):
+        return reading
+    other, is_folder = COMMANDS.get(word.lower()), Path(word).is_dir()
+    if other:  # a folder may have the name by chance
+        return f"Write: torchwhy {other}{f' ({reading})' if is_folder else ''}"
+    if is_folder:
+        return reading
     best = closest(word.lower(), known)
     return f"Did you mean {best!r}?" if best else "torchwhy -h lists the commands."
 

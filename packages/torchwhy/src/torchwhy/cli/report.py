@@ -12,16 +12,17 @@ from urllib.parse import quote
 
 from torchwhy.cli.console import complain, patience, tell, write_file
 from torchwhy.cli.explain import trace_name
-from torchwhy.cli.jobs import READING, Reading, read_job
+from torchwhy.cli.jobs import READING, Reading, read_job, read_runs, runs_in
 from torchwhy.cli.traces import trace_in
 from torchwhy.diffing import diff
 from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
 from torchwhy.loading.trace import load
 from torchwhy.page.assemble import MAX_SIZE
-from torchwhy.page.report_page import difference_page, job_page, trace_page
+from torchwhy.page.report_page import difference_page, job_page, runs_page, trace_page
 from torchwhy.pyproject import SettingsFileError, find_pyproject
 from torchwhy.ranks.job import Job
 from torchwhy.report.job_report import describe_job
+from torchwhy.report.runs_report import describe_run
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
@@ -83,9 +84,13 @@ def bytes_from(text: str) -> int:
 
 
 def _page(given: str, request: Request, size: int) -> str:
-    path = trace_in(given, "reporting on")
+    runs = runs_in(given)
+    path = None if runs else trace_in(given, "reporting on")
     settings = settings_from(find_pyproject(Path.cwd()))
     rules = chosen(settings)
+    if runs:
+        _refuse_ranks(request)
+        return _of_runs(given, runs, request, settings, size)
     if path is None:
         if request.steps is not None:
             raise ArgumentError(f"--steps chooses steps of one trace, and {given} holds traces of several ranks")
@@ -99,6 +104,18 @@ def _page(given: str, request: Request, size: int) -> str:
     diagnosis = diagnose(trace, rules=rules, thresholds=settings.thresholds)
     report = describe(trace, diagnosis, trace_name(given, path, alone=True), thorough=True)
     return trace_page(trace, diagnosis, report, max_size=size)
+
+
+def _of_runs(given: str, runs: dict[str, Path], request: Request, settings: Settings, size: int) -> str:
+    if request.steps is not None:
+        raise ArgumentError(f"--steps chooses steps of one trace, and {given} holds several runs")
+    asked = tuple(rule.code for rule in chosen(settings))
+    found = [
+        describe_run(name, job, job.diagnose(asked) if asked else ())
+        for name, job in read_runs(runs, request.reading, settings.thresholds)
+    ]
+    missing = sorted(runs.keys() - {run.name for run in found})
+    return runs_page(given, found, missing, max_size=size)
 
 
 def _rank_pages(job: Job, output: Path, settings: Settings, size: int) -> dict[int, str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from torchwhy.cli.console import say
 from torchwhy.ranks.folder import find_traces, later_windows, single_trace
+from torchwhy.trace.file.remote import path_of
 
 __all__ = ["trace_in"]
 
@@ -22,7 +21,7 @@ def trace_in(given: str, doing: str) -> str | None:
     Raises:
         TraceError: a folder has no trace in it, or traces of several programs.
     """
-    folder = Path(given)
+    folder = path_of(given)
     if given == "-" or not folder.is_dir():
         return given
     trace = single_trace(folder)

@@ -12,6 +12,7 @@ from torchwhy.cli.traces import trace_in
 from torchwhy.errors import ArgumentError, TorchWhyError
 from torchwhy.loading.read import read_trace
 from torchwhy.trace.file.recorders.database import MAGIC
+from torchwhy.trace.file.remote import is_url
 from torchwhy.trace.file.source import Chunks
 from torchwhy.trace.model.trace import Trace
 from torchwhy.view.perfetto import PERFETTO, carried_viewer, stretch_around, time_ns
@@ -32,6 +33,8 @@ def run(trace: str, at: str | None, opens: bool, offline: bool) -> int:
     try:
         if trace == "-":
             raise ArgumentError("view hands over a file: TRACE must be a path, got -")  # noqa: TRY301
+        if is_url(trace):
+            raise ArgumentError(f"view hands over a file of this machine: TRACE must be a path, got {trace}")  # noqa: TRY301
         path = trace_in(trace, "viewing")
         if path is None:
             return complain(f"{trace} has the traces of several ranks: torchwhy merge makes one timeline of them", 2)

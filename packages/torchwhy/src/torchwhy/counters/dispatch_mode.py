@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchwhy.counters.accumulator import Tally
@@ -13,10 +14,30 @@ from torchwhy.counters.operators import facts_of
 __all__ = ["OperatorMode", "WatchingMode"]
 
 
+_COMPILER: Final[Any] = getattr(torch._C._dynamo, "eval_frame", None)
+_CAN_LEAVE_OUT: Final = hasattr(_COMPILER, "set_code_exec_strategy")
+
+
 class WatchingMode(TorchDispatchMode):
-    """A mode that only looks: compiled code runs compiled, and higher-order operators run as they are."""
+    """A mode that only looks: compiled code runs compiled, and higher-order operators run as they are.
+
+    The compiler leaves its own code uncompiled: of a compiled function that is run uncompiled in part, it would take
+    the frames that operators call, count them among the program's and run them slowly.
+    """
 
     supports_higher_order_operators = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Mark the code, which needs no import of the compiler."""
+        super().__init_subclass__(**options)
+        if _CAN_LEAVE_OUT and "__torch_dispatch__" in vars(cls):
+            leave_out = _COMPILER._FrameExecStrategy(_COMPILER._FrameAction.SKIP, _COMPILER._FrameAction.SKIP)
+            _COMPILER.set_code_exec_strategy(cls.__torch_dispatch__.__code__, leave_out)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Do without PyTorch's wrapper for the same, which imports the compiler at the first operator."""
+        return not _CAN_LEAVE_OUT
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,16 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.sql import RELATIONS
 from torchwhy.trace.tables.table import Table
 
-__all__ = ["JOB_TABLES", "TABLE_FORMATS", "check_job_table", "check_table", "write_job_table", "write_table"]
+__all__ = [
+    "JOB_TABLES",
+    "TABLE_FORMATS",
+    "check_job_table",
+    "check_table",
+    "job_table",
+    "write_job_table",
+    "write_run_tables",
+    "write_table",
+]
 
 TABLE_FORMATS: Final = ("csv", "parquet")
 
@@ -81,9 +90,35 @@ def write_job_table(job: Job, name: str, output: Path, to: str) -> Export:
         TorchWhyError: pyarrow isn't installed.
         OSError: the file cannot be written.
     """
-    table = JOB_TABLES[check_job_table(name)](job)
-    named = Table({"job": [Path(job.folder).resolve().name] * len(table), **table.columns})
-    return _write(named, job.folder, sum(summary.events for summary in job.summaries), output, to)
+    table, events = job_table(job, name), sum(summary.events for summary in job.summaries)
+    return write_run_tables({Path(job.folder).resolve().name: table}, job.folder, events, output, to)
+
+
+def job_table(job: Job, name: str) -> Table:
+    """Return a table of a job, one of `JOB_TABLES`.
+
+    Raises:
+        ArgumentError: there is no such table.
+    """
+    return JOB_TABLES[check_job_table(name)](job)
+
+
+def write_run_tables(tables: Mapping[str, Table], folder: str, events: int, output: Path, to: str) -> Export:
+    """Write the rows of a table of several jobs, after a column `job` with the name of each.
+
+    Args:
+        tables: the same table of each job, by the job's name; at least one.
+        folder: that has the folders of all jobs.
+        events: of all their traces.
+        output, to: as for `write_table`.
+
+    Raises:
+        TorchWhyError: pyarrow isn't installed.
+        OSError: the file cannot be written.
+    """
+    rows = [{"job": name, **row} for name, table in tables.items() for row in table]
+    names = ["job", *next(iter(tables.values())).columns]
+    return _write(Table.of(rows, names), folder, events, output, to)
 
 
 def _write(table: Table, source: str, events: int, output: Path, to: str) -> Export:

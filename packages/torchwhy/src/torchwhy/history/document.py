@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from torchwhy.history.bisecting import Bisection
 from torchwhy.history.changes import ALARMS, WINDOW, Change, Series
@@ -18,6 +18,7 @@ from torchwhy.present.document import (
     Checks,
     Column,
     Document,
+    Look,
     Name,
     Table,
     Text,
@@ -28,6 +29,9 @@ from torchwhy.schema import SCHEMA
 from torchwhy.wording import percent
 
 __all__ = ["added_document", "bisection_document", "check_document", "series_table"]
+
+
+_LOOKS: Final[dict[str, Look]] = {"failed": "bad", "passed": "good", "not judged": "warning"}
 
 
 def added_document(store: Path, runs: Sequence[StoredRun], new: Sequence[bool]) -> Document:
@@ -57,12 +61,17 @@ def added_document(store: Path, runs: Sequence[StoredRun], new: Sequence[bool]) 
 
 def check_document(store: Path, checks: Sequence[SeriesCheck]) -> Document:
     """Return the gate's verdict, and a line for each series."""
-    failed = [check for check in checks if not check.passed]
-    of_all = f"{len(failed)} of {len(checks)} series slower" if failed else f"no slowdown in {len(checks)} series"
+    failed = sum(not check.passed for check in checks)
     few = sum(check.kind == "too few runs" for check in checks)
-    caveats = (f"{few} of {len(checks)} have too few runs to be judged.",) if few else ()
+    judged = len(checks) - few
+    kind: Literal["failed", "passed", "not judged"] = "failed" if failed else "passed" if judged else "not judged"
+    of_all = {
+        "failed": f"{failed} of {len(checks)} series slower",
+        "passed": f"no slowdown in {judged} series",
+        "not judged": f"too few runs in each of {len(checks)} series",
+    }[kind]
+    caveats = (f"{few} of {len(checks)} have too few runs to be judged.",) if few and judged else ()
     outcomes = {"slower": "failed", "no slowdown": "passed", "too few runs": "skipped"}
-    kind = "failed" if failed else "passed"
     items = tuple(
         Check(title_of(check.series), outcomes[check.kind], f"{title_of(check.series)}: {check.sentence}")  # type: ignore[arg-type]
         for check in checks
@@ -74,13 +83,13 @@ def check_document(store: Path, checks: Sequence[SeriesCheck]) -> Document:
     data = {
         "schema": SCHEMA,
         "store": str(store),
-        "passed": not failed,
-        "failed": len(failed),
-        "judged": len(checks) - few,
+        "passed": {"failed": False, "passed": True, "not judged": None}[kind],
+        "failed": failed,
+        "judged": judged,
         "series": [_check(check) for check in checks],
     }
     blocks = (
-        VerdictBlock(kind, of_all, caveats, look="bad" if failed else "good"),
+        VerdictBlock(kind, of_all, caveats, look=_LOOKS[kind]),
         Checks(items),
         Text(note, look="dim"),
     )

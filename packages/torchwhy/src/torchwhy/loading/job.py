@@ -11,7 +11,7 @@ from typing import Final
 from torchwhy.errors import TraceError
 from torchwhy.finding import Finding, identified
 from torchwhy.loading.kept import KeptSummaries
-from torchwhy.loading.workers import SMALL, Thresholds, check_engine, read_all, size_of
+from torchwhy.loading.workers import SMALL, Readers, Thresholds, check_engine, read_all, size_of
 from torchwhy.ranks.findings import merged_findings
 from torchwhy.ranks.folder import find_traces
 from torchwhy.ranks.job import Job
@@ -19,6 +19,7 @@ from torchwhy.ranks.summary import Summary
 from torchwhy.rules.catalogue import chosen_rules, thresholds_by_slug
 from torchwhy.rules.diagnose import by_weight, look, turn
 from torchwhy.rules.rule import setting
+from torchwhy.trace.file.remote import path_of
 
 __all__ = ["ALONE", "LoadedJob", "load_job"]
 
@@ -86,6 +87,7 @@ def load_job(
     engine: str = "processes",
     keep: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
+    readers: Readers | None = None,
 ) -> LoadedJob:
     """Read the traces of all ranks of a program, in separate processes, and keep a summary of each.
 
@@ -96,15 +98,16 @@ def load_job(
         job.stragglers(), job.diagnose()
 
     Args:
-        folder: a folder with one trace or one folder per rank.
+        folder: a folder with one trace or one folder per rank; also a URL such as s3://bucket/run (extra `urls`).
         ranks: ranks to read; None: all.
         workers: number of traces to read in parallel, which limits the memory; None: the number of processors.
         thresholds: thresholds of rules, by rule, then by name.
         engine: "processes" of this machine, or "ray" (extra `ray`): tasks on the cluster that RAY_ADDRESS names, whose
             machines all see the folder, or on this machine.
-        keep: whether to keep the summaries, in the folder `.torchwhy` within `folder`, and to use those kept there;
-            None: if the traces have more than 8 MB together.
+        keep: whether to keep the summaries, in the folder `.torchwhy` within `folder` (of a URL in the user's cache),
+            and to use those kept there; None: if the traces have more than 8 MB together.
         progress: called with the number of finished traces and the number of all, again and again.
+        readers: processes for several calls, with `engine` "processes"; None starts them as needed.
 
     Raises:
         TraceError: the folder does not exist, or no trace in it can be read.
@@ -113,7 +116,7 @@ def load_job(
     """
     thresholds_by_slug(thresholds)  # a wrong one is an error here, not in each of the processes
     check_engine(engine, workers)
-    place = Path(folder)
+    place = path_of(folder)
     wanted = None if ranks is None else frozenset(ranks)
     found = find_traces(place)
     if keep is None:
@@ -123,7 +126,7 @@ def load_job(
     summaries = [summary for summary in known.values() if summary is not None]
     unreadable: dict[str, str] = {}
     missing = [path for path in found.traces if known.get(path) is None]
-    for path, summary in read_all(missing, workers, thresholds, engine):
+    for path, summary in read_all(missing, workers, thresholds, engine, readers):
         if isinstance(summary, str):
             unreadable[str(path.relative_to(place))] = summary
         else:

@@ -1,12 +1,14 @@
 """Summaries of ranks in files beside their traces: a job whose reading was stopped continues, and is never read twice.
 
-`.torchwhy` in the job's folder has a file for each trace. It holds plain values in MessagePack, so that reading it runs
-no code. It counts only while the trace, its path in the folder, torchwhy, the rules and their thresholds are the same.
+`.torchwhy` in the job's folder, or of a bucket a folder of the user's cache, has a file for each trace. It holds plain
+values in MessagePack, so that reading it runs no code. It counts only while the trace, its path in the folder,
+torchwhy, the rules and their thresholds are the same.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
@@ -51,6 +53,7 @@ class KeptSummaries:
 
     def __init__(self, folder: Path, thresholds: Thresholds | None = None) -> None:
         self._folder = folder
+        self._kept = folder / FOLDER if isinstance(folder, Path) else _cache() / _digest(str(folder))
         given = {rule: dict(values) for rule, values in (thresholds or {}).items()}
         self._made_by = f"{_torchwhy()} {json.dumps(given, sort_keys=True, default=str)}"
         self._sources: dict[Path, _Source] = {}
@@ -59,7 +62,8 @@ class KeptSummaries:
         """Return a trace's summary; None where none is kept, or the one that is kept was made of something else."""
         try:
             state = trace.stat()
-            source = self._sources[trace] = _Source(self._name(trace), state.st_size, state.st_mtime_ns, self._made_by)
+            changed = state.st_mtime_ns if isinstance(trace, Path) else _changed(trace)
+            source = self._sources[trace] = _Source(self._name(trace), state.st_size, changed, self._made_by)
             kept = _DECODER.decode(self._file(trace).read_bytes())
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
@@ -80,7 +84,7 @@ class KeptSummaries:
         except (OverflowError, UnicodeEncodeError):  # absurd numbers or texts of a trace: it is read again next time
             return
         target = self._file(trace)
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(exist_ok=True, parents=not isinstance(self._folder, Path))
         with whole_file(target) as file:
             file.write(data)
 
@@ -89,7 +93,22 @@ class KeptSummaries:
         return trace.relative_to(self._folder).as_posix().encode(errors="backslashreplace").decode()
 
     def _file(self, trace: Path) -> Path:
-        return self._folder / FOLDER / f"{blake2b(self._name(trace).encode(), digest_size=12).hexdigest()}.summary"
+        return self._kept / f"{_digest(self._name(trace))}.summary"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchwhy"
+
+
+def _changed(trace: Any) -> int:
+    """What is another number when a file of a bucket was written again, from whatever its file system says."""
+    info = trace.fs.info(trace.path)
+    facts = [info.get(name) for name in ("ETag", "etag", "md5Hash", "LastModified", "updated", "mtime", "created")]
+    return int.from_bytes(blake2b(repr(facts).encode(), digest_size=7).digest(), "big")
 
 
 @cache

@@ -12,6 +12,7 @@ from torchwhy.ranks.folder import find_traces, named_rank, single_trace, trace_f
 from torchwhy.trace.compile_log.log import CompileLog, load_compile_log, log_beside
 from torchwhy.trace.file.columns import ARGUMENTS
 from torchwhy.trace.file.origin import KeptInput, Origin
+from torchwhy.trace.file.remote import path_of
 from torchwhy.trace.file.scanning import scan
 from torchwhy.trace.file.source import Source
 from torchwhy.trace.model.selection import select as select_events
@@ -44,10 +45,11 @@ def read_trace(
         source, window, steps, categories, columns, capture, compile_log: as there.
         kind: `LoadedTrace`, or `Trace` for those who need no tables: importing them takes longer than a small trace.
     """
-    if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
-        single = single_trace(Path(source))
+    folder = path_of(source) if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" else None
+    if folder is not None and folder.is_dir():
+        single = single_trace(folder)
         if single is None:
-            one = find_traces(Path(source)).traces[0]
+            one = find_traces(folder).traces[0]
             raise TraceError(
                 f"{source} holds the traces of several ranks: load_job reads them all, load one such as {one}"
             )

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -24,10 +24,22 @@ from torchwhy.processors import usable_processors
 from torchwhy.ranks.summary import Summary, summary_of
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.trace.file.columns import ARGUMENTS
+from torchwhy.trace.file.remote import path_of
 from torchwhy.trace.file.scanning import scan
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["ENGINES", "SMALL", "Thresholds", "check_engine", "main", "read_all", "serve", "size_of"]
+__all__ = [
+    "ENGINES",
+    "SMALL",
+    "Readers",
+    "Thresholds",
+    "check_engine",
+    "connected",
+    "main",
+    "read_all",
+    "serve",
+    "size_of",
+]
 
 Thresholds = Mapping[str, Mapping[str, Any]]
 
@@ -64,7 +76,11 @@ def size_of(path: Path) -> int:
 
 
 def read_all(
-    paths: Sequence[Path], workers: int | None = None, thresholds: Thresholds | None = None, engine: str = "processes"
+    paths: Sequence[Path],
+    workers: int | None = None,
+    thresholds: Thresholds | None = None,
+    engine: str = "processes",
+    readers: Readers | None = None,
 ) -> Iterator[tuple[Path, Summary | str]]:
     """Yield each path with its summary, or with the reason for its absence, in whatever order they are done.
 
@@ -76,40 +92,61 @@ def read_all(
             the files are small together. With Ray, None is as many as the cluster has room for.
         thresholds: for the rules.
         engine: one of `ENGINES`.
+        readers: processes that were started for many such calls; None starts and ends some here, if they are needed.
     """
     sizes = {path: size_of(path) for path in paths}
     largest_first = sorted(paths, key=lambda path: -sizes[path])
     if engine == "ray":
         yield from _in_ray(largest_first, workers, thresholds)
         return
-    wanted = workers or (1 if sum(sizes.values()) <= SMALL else usable_processors())
+    wanted = workers or (1 if sum(sizes.values()) <= SMALL and readers is None else usable_processors())
     wanted = min(wanted, len(paths))
     if wanted <= 1:
         for path in paths:
             yield path, _here(path, thresholds)
         return
-    free: SimpleQueue[_Reader] = SimpleQueue()
-    readers = [_Reader() for _ in range(wanted)]
-    for reader in readers:
-        free.put(reader)
+    with nullcontext(readers) if readers is not None else Readers(wanted) as open_readers:
+        yield from open_readers.read(largest_first, thresholds)
 
-    def read(path: Path) -> Summary | str:
-        reader = free.get()
-        try:
-            return reader.read(path, thresholds)
-        finally:
+
+class Readers:
+    """Worker processes, each started when it is first needed; they end with the `with` statement."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._readers = [_Reader() for _ in range(number)]
+
+    def __enter__(self) -> Readers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for reader in self._readers:
+            reader.close()
+
+    def read(self, paths: Sequence[Path], thresholds: Thresholds | None) -> Iterator[tuple[Path, Summary | str]]:
+        """Yield each path with its summary or the reason for its absence, as `read_all` does."""
+        free: SimpleQueue[_Reader] = SimpleQueue()
+        for reader in self._readers:
             free.put(reader)
 
-    with ThreadPoolExecutor(wanted) as pool:
-        waiting = {pool.submit(read, path): path for path in largest_first}
-        try:
-            for done in as_completed(waiting):
-                yield waiting[done], done.result()
-        finally:
-            for job in waiting:
-                job.cancel()
-            for reader in readers:
-                reader.close()
+        def read(path: Path) -> Summary | str:
+            reader = free.get()
+            try:
+                return reader.read(path, thresholds)
+            finally:
+                free.put(reader)
+
+        with ThreadPoolExecutor(self._number) as pool:
+            waiting = {pool.submit(read, path): path for path in paths}
+            try:
+                for done in as_completed(waiting):
+                    yield waiting[done], done.result()
+            except BaseException:  # GeneratorExit, too: the pool would wait for all that is left
+                for job in waiting:
+                    job.cancel()
+                for reader in self._readers:
+                    reader.close()
+                raise
 
 
 class _Reader:
@@ -154,15 +191,10 @@ def _in_ray(
 
     Every machine must see the files under the same paths, and have torchwhy.
     """
-    import logging
     from importlib import import_module
 
     ray: Any = import_module("ray")  # annotated in part
-    started = not ray.is_initialized()
-    if started:
-        local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": workers, "include_dashboard": False}
-        ray.init(log_to_driver=False, logging_level=logging.ERROR, **local)
-    try:
+    with connected(workers):
         task = ray.remote(num_cpus=1)(_answer)
         most = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         left = list(reversed(paths))
@@ -177,6 +209,21 @@ def _in_ray(
                 yield path, ray.get(done)
             except ray.exceptions.RayError as error:
                 yield path, f"{path}: the task of Ray that read it failed: {' '.join(str(error).split())[-200:]}"
+
+
+@contextmanager
+def connected(workers: int | None) -> Iterator[None]:
+    """Connect to Ray, unless this process is already: it disconnects at the end, and a local instance ends."""
+    import logging
+    from importlib import import_module
+
+    ray: Any = import_module("ray")
+    started = not ray.is_initialized()
+    if started:
+        local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": workers, "include_dashboard": False}
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **local)
+    try:
+        yield
     finally:
         if started:
             ray.shutdown()
@@ -185,7 +232,7 @@ def _in_ray(
 def _answer(path: str, name: str, thresholds: Thresholds | None) -> Summary | str:
     """The summary of the trace at a path, by the name that it has for those who asked."""
     try:
-        found = _here(Path(path), thresholds)
+        found = _here(path_of(path), thresholds)
     except MemoryError:
         return f"{name} does not fit into memory"
     return found.replace(path, name) if isinstance(found, str) else replace(found, file=name)

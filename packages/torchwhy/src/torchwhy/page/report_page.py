@@ -28,10 +28,12 @@ from torchwhy.present.explanation import explanation
 from torchwhy.present.hotspots import memory_lines
 from torchwhy.present.html import View, blocks_as_html, escaped
 from torchwhy.present.job_explanation import job_explanation
+from torchwhy.present.runs_explanation import runs_explanation
 from torchwhy.present.trace_table import trace_table
 from torchwhy.ranks.job import Job
 from torchwhy.ranks.timeline import clocks_of
 from torchwhy.report.job_report import JobReport, outliers_first
+from torchwhy.report.runs_report import Run
 from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import Diagnosis, diagnose
 from torchwhy.rules.rule import Rule
@@ -39,7 +41,7 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.table import Table as Columns
 from torchwhy.wording import counted
 
-__all__ = ["MOST_EVENTS", "difference_page", "drawn", "framed", "job_page", "page_of", "trace_page"]
+__all__ = ["MOST_EVENTS", "difference_page", "drawn", "framed", "job_page", "page_of", "runs_page", "trace_page"]
 
 _TABLES: Final = {
     "ops": "Operators",
@@ -61,10 +63,11 @@ MOST_RANKS: Final = 16
 _ROWS: Final = 200
 """Maximum number of rows of a table on the page; `torchwhy explain --table` has them all."""
 
-_TITLED: Final = ("verdict", "findings", "diff", "ranks")
+_TITLED: Final = ("verdict", "findings", "diff", "ranks", "runs")
 """Sections whose blocks bring titles."""
 
 _VIEW: Final = View(verbose=True, linked=True)
+_RUNS: Final = View(verbose=True)
 
 _Kind = TypeVar("_Kind", bound=Block)
 
@@ -175,6 +178,21 @@ def job_page(job: Job, report: JobReport, *, pages: Mapping[int, str] | None = N
         events = f"{report.trace.events:,} events, more than {MOST_EVENTS:,}"
         sections["ranks"].append(f"<p>The ranks have {events}: `torchwhy report` on one rank draws its timeline.</p>")
     return page(framed(document, sections), document.title, timelines, max_size=max_size)
+
+
+def runs_page(folder: str, runs: Sequence[Run], unreadable: Sequence[str], *, max_size: int = MAX_SIZE) -> str:
+    """Return the page of a folder of many runs: tables of the runs, of what was found in them, and of their ranks.
+
+    Args:
+        folder: with the folders of all runs.
+        runs: what was read.
+        unreadable: names of runs that could not be read.
+        max_size: bytes of the page.
+    """
+    document = runs_explanation(folder, runs, unreadable)
+    caveats, tables = _those(document.blocks, Caveat), _those(document.blocks, Table)
+    lines = [*blocks_as_html([*caveats, *tables[:-1]], _RUNS), *_folded(tables[-1:], _RUNS)]
+    return page(framed(document, {"runs": lines}), document.title, max_size=max_size)
 
 
 def _drawn_ranks(job: Job, report: JobReport) -> frozenset[int]:

@@ -22,6 +22,7 @@ from torchwhy.report.job_report import describe_job
 from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import Diagnosis, diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
+from torchwhy.trace.file.remote import path_of
 
 __all__ = ["OpenJob", "OpenTrace", "Recording", "Recordings", "found_by_id", "open_recording", "trace_of"]
 
@@ -119,7 +120,7 @@ def open_recording(
         TraceError: it cannot be read.
     """
     settings = settings_from(find_pyproject(Path.cwd()))
-    folder = Path(path)
+    folder = path_of(path)
     if path != "-" and folder.is_dir():
         single = single_trace(folder)
         if single is None:
@@ -138,7 +139,7 @@ def trace_of(recording: Recording, what: str) -> OpenTrace:
     """
     if isinstance(recording, OpenTrace):
         return recording
-    one = find_traces(Path(recording.path)).traces[0]
+    one = find_traces(path_of(recording.path)).traces[0]
     raise ArgumentError(f"{what} is about one trace, and {recording.path} holds traces of several ranks; ask {one}")
 
 
@@ -181,7 +182,7 @@ class Recordings:
         Raises:
             ArgumentError, TraceError: as `open_recording`.
         """
-        key = (path, steps, capture, *(_state(Path(each)) for each in (path, capture) if each))
+        key = (path, steps, capture, *(_state(path_of(each)) for each in (path, capture) if each))
         if key not in self._open:
             self._open[key] = open_recording(path, steps, capture, self._keep)
         self._open.move_to_end(key)

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from torchwhy.errors import TraceError
 from torchwhy.trace.file.source import Chunks
-from torchwhy.trace.model.info import read_info
+from torchwhy.trace.model.info import Info, read_info
 
-__all__ = ["TraceFolder", "find_traces", "later_windows", "named_rank", "single_trace", "trace_files"]
+__all__ = ["TraceFolder", "find_runs", "find_traces", "later_windows", "named_rank", "single_trace", "trace_files"]
 
 SUFFIXES: Final = (".json", ".json.gz", ".pt.trace", ".pt.trace.gz")
 
@@ -25,6 +25,8 @@ _RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json(?:\.gz)?")
 _HANDLER: Final = re.compile(r"(?P<process>.+?)\.(?P<window>\d+)\.pt\.trace\.json(?:\.gz)?")
 """Names of the files of `torch.profiler.tensorboard_trace_handler`: WORKER.NANOSECONDS.pt.trace.json, once per
 window."""
+
+_ALL: Final = "; torchwhy report and torchwhy export read all runs of a folder"
 
 _RANK: Final = re.compile(r"(?i)rank[^0-9a-z]?(\d+)")
 
@@ -47,15 +49,28 @@ class TraceFolder(NamedTuple):
         """Whether something says that the traces are those of the ranks of one program.
 
         Names do that show the rank of each, or that PyTorch's handler gave to processes writing into one folder; so do
-        traces that all show the same number of ranks, more than one.
+        traces that all show the same number of ranks, more than one. Where two folders have traces of one rank, they
+        are of several programs.
         """
         numbers = [named_rank(path) for path in self.traces]
         if None not in numbers and len(set(numbers)) == len(numbers):
             return True
+        if self._has_rank_twice(numbers):
+            return False
         if all(_HANDLER.fullmatch(path.name) for path in self.traces):
             return True
-        sizes = {_world_size(path) for path in self.traces}
+        sizes = {_info(path).world_size for path in self.traces}
         return len(sizes) == 1 and (sizes.pop() or 1) > 1
+
+    def _has_rank_twice(self, named: Sequence[int | None]) -> bool:
+        """Whether a rank has traces in several folders, by their names or else by their contents."""
+        folder_of: dict[int, Path] = {}
+        if len({path.parent for path in self.traces}) > 1:
+            for path, number in zip(self.traces, named, strict=True):
+                rank = _info(path).rank if number is None else number
+                if rank is not None and folder_of.setdefault(rank, path.parent) != path.parent:
+                    return True
+        return False
 
 
 def find_traces(folder: Path) -> TraceFolder:
@@ -71,8 +86,7 @@ def find_traces(folder: Path) -> TraceFolder:
     try:
         traces, others = _split(_files(folder))
         if not traces:
-            inner = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-            found = [_split(_files(path)) for path in inner]
+            found = [_split(_files(path)) for path in _folders(folder)]
             traces, others = ([path for each in found for path in each[part]] for part in (0, 1))
     except OSError as error:
         raise TraceError(f"{folder} cannot be listed: {error.strerror or error}") from error
@@ -80,6 +94,33 @@ def find_traces(folder: Path) -> TraceFolder:
         raise TraceError(f"{folder} has no traces in it (no file ends in .json, .json.gz or {', '.join(OTHERS)})")
     _refuse_runs(folder, traces)
     return TraceFolder(folder, tuple(traces), tuple(others))
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """Return the folders of the runs at or below a folder, by name: each has one trace, or those of several ranks.
+
+    A folder of traces that may be anything counts as a run: reading it says what is wrong.
+
+    Raises:
+        TraceError: there is no such folder, or one cannot be listed.
+    """
+    try:
+        found: TraceFolder | None = find_traces(folder)
+    except TraceError:
+        if not folder.is_dir():
+            raise
+        found = None
+    if found is not None and found.traces[0].parent == folder:
+        return [folder]
+    try:
+        runs = [run for inner in _folders(folder) for run in find_runs(inner)]
+    except OSError as error:
+        raise TraceError(f"{folder} cannot be listed: {error.strerror or error}") from error
+    if found is not None:
+        parts = {path.parent for path in found.traces}
+        if parts == {*runs} and (len(parts) > 1 or _RANK.search(runs[0].name)) and found.is_job:
+            return [folder]
+    return runs
 
 
 def trace_files(folder: Path) -> list[Path]:
@@ -100,7 +141,7 @@ def single_trace(folder: Path) -> Path | None:
         return None
     raise TraceError(
         f"{folder} holds {len(found.traces)} traces, and neither they nor their names say that they are ranks of one "
-        f"program: name those to read, such as {found.traces[0]}"
+        f"program: name those to read, such as {found.traces[0]}{'' if found.traces[0].parent == folder else _ALL}"
     )
 
 
@@ -121,15 +162,19 @@ def named_rank(trace: Path) -> int | None:
     return int(found[1]) if found else None
 
 
-def _world_size(trace: Path) -> int | None:
-    """How many ranks the program had, from the head of its trace; None where that lacks it, or can't be read."""
+def _info(trace: Path) -> Info:
+    """Rank and number of ranks from the head of a trace; None where that lacks them, or can't be read."""
     try:
         with Chunks(trace) as chunks:
             head = next(iter(chunks), b"").decode("utf-8", "replace")
         place = head.index("{", head.index('"distributedInfo"'))
-        return read_info({"distributedInfo": json.dumps(json.JSONDecoder().raw_decode(head, place)[0])}).world_size
+        return read_info({"distributedInfo": json.dumps(json.JSONDecoder().raw_decode(head, place)[0])})
     except (TraceError, ValueError):
-        return None
+        return read_info({})
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -173,4 +218,4 @@ def _refuse_runs(folder: Path, traces: Sequence[Path]) -> None:
     runs = [path.parent for path in traces if path.parent != folder and (path.parent / "run.json").is_file()]
     if len(traces) > 1 and any(not re.fullmatch(r"rank\d+", run.name) for run in runs):
         names = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
-        raise TraceError(f"{folder} holds the folders of several runs, name one: {names}")
+        raise TraceError(f"{folder} holds the folders of several runs, name one: {names}{_ALL}")

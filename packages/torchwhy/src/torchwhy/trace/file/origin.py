@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from torchwhy.errors import TraceError
+from torchwhy.trace.file.remote import path_of
 from torchwhy.trace.file.source import Readable, Source
 
 __all__ = ["NOWHERE", "KeptInput", "Origin"]
@@ -66,7 +67,7 @@ class Origin:
         name = os.fspath(source)
         if name == "-":
             return cls(None, "standard input")
-        path = Path(name).absolute()
+        path = path_of(name).absolute()
         try:
             state = path.stat()
         except (OSError, ValueError):

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from torchwhy.errors import ArgumentTypeError, TraceError
 from torchwhy.trace.file.recorders import ROCPROFILER_KEY
+from torchwhy.trace.file.remote import is_url, path_of
 
 try:
     from isal import isal_zlib  # has wheels for most processors; unpacks three times as fast
@@ -109,8 +110,8 @@ class Chunks:
         self.truncated_gzip = False
         self._owned = False
         self._file: Readable
-        if isinstance(source, (str, os.PathLike)):
-            self.name = os.fspath(source)
+        if isinstance(source, (str, os.PathLike)) or (not hasattr(source, "read") and is_url(source)):
+            self.name = str(source)
             if self.name == "-":
                 self.name, self._file = "standard input", sys.stdin.buffer
             else:
@@ -267,8 +268,10 @@ def _members(pieces: Iterator[bytes], member_of: Any) -> Iterator[bytes]:
 
 
 def _open(name: str) -> Readable:
-    path = Path(name)
+    path = path_of(name)
     try:
+        if is_url(name):
+            return path.open("rb")
         if path.is_fifo():
             return _open_pipe(name)
         return path.open("rb")

@@ -1,0 +1,39 @@
+"""Paths of files in buckets and other places that fsspec opens, such as s3://bucket/traces."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import cast
+
+from torchwhy.errors import TraceError
+
+__all__ = ["is_url", "path_of"]
+
+
+def is_url(name: object) -> bool:
+    """Whether a name, or a path that `path_of` returned, is a URL, as in "s3://bucket/traces"."""
+    return "://" in str(name)
+
+
+def path_of(name: str | os.PathLike[str]) -> Path:
+    """Return the path of a name; of a URL one that lists and opens what is there, as far as reading goes.
+
+    Raises:
+        TraceError: the package for a URL is missing, or nobody answers there.
+    """
+    if not is_url(name):
+        return Path(name)
+    url = str(name)
+    try:
+        from upath import UPath
+    except ImportError as error:
+        raise TraceError(f"{url} needs the package universal_pathlib: pip install torchwhy[urls]") from error
+    try:
+        path = UPath(url)
+        path.exists()
+    except (ImportError, ValueError) as error:
+        raise TraceError(f"{url} cannot be opened: {' '.join(str(error).split())}") from error
+    except Exception as error:  # clients of buckets have classes of errors without a common base
+        raise TraceError(f"{url} cannot be reached: {' '.join(str(error).split()) or type(error).__name__}") from error
+    return cast("Path", path)

@@ -1,0 +1,178 @@
+"""Folders of many runs, each with ranks: which folders are runs, one table and one page of all, and buckets."""
+
+import csv
+import random
+import re
+
+import pytest
+
+from tests.analysis.programs import computing
+from tests.command_line import run_here
+from tests.ranks.jobs import write_job
+from torchwhy.errors import TraceError
+from torchwhy.loading import workers
+from torchwhy.loading.job import load_job
+from torchwhy.loading.runs import load_runs
+from torchwhy.ranks.folder import find_runs
+from torchwhy.trace.file.remote import path_of
+
+NAMES = {"plain": "rank{}.json", "packed": "rank{}.json.gz", "folders": "rank{}/trace.json", "by info": "w{}.json"}
+
+
+def write_run(folder, ranks, layout):
+    """The traces of a run; returns its folder."""
+    folder.mkdir(parents=True)
+    if layout == "folders":
+        for rank in range(ranks):
+            (folder / f"rank{rank}").mkdir()
+    if layout == "handler":
+        return write_job(folder, ranks, name="host_{}.17000.pt.trace.json")
+    return write_job(folder, ranks, name=NAMES[layout])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_runs_are_found_whatever_their_layout(tmp_path, seed):
+    pick = random.Random(seed)
+    written = {}
+    for number in range(pick.randint(2, 5)):
+        parent = tmp_path / pick.choice(["", "monday", "monday/night"])
+        ranks = pick.randint(2, 4)
+        written[write_run(parent / f"run-{number}", ranks, pick.choice([*NAMES, "handler"]))] = ranks
+    assert find_runs(tmp_path) == sorted(written)
+    for folder, ranks in written.items():
+        assert find_runs(folder) == [folder]
+        assert len(load_job(folder, workers=1, keep=False)) == ranks
+
+
+def test_ranks_on_several_hosts_are_one_run(tmp_path):
+    write_job(tmp_path / "all", 4)
+    for rank in range(4):
+        host = tmp_path / "job" / f"host{rank // 2}"
+        host.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"all/rank{rank}.json").rename(host / f"rank{rank}.json")
+    assert find_runs(tmp_path / "job") == [tmp_path / "job"]
+    assert len(load_job(tmp_path / "job", workers=1)) == 4
+
+
+def test_an_unreadable_folder_is_an_error_and_an_empty_one_has_no_runs(tmp_path):
+    assert find_runs(tmp_path) == []
+    with pytest.raises(TraceError, match="does not exist"):
+        find_runs(tmp_path / "missing")
+
+
+@pytest.fixture
+def runs(tmp_path):
+    (tmp_path / "runs").mkdir()
+    write_job(tmp_path / "runs/even", 2)
+    write_job(tmp_path / "runs/slow", 3, compute=[300, 300, 700])
+    (tmp_path / "runs/single").mkdir()
+    computing().write(tmp_path / "runs/single/trace.json.gz")
+    (tmp_path / "runs/broken").mkdir()
+    (tmp_path / "runs/broken/trace.json").write_text("{")
+    return tmp_path
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_one_table_has_the_rows_of_the_tables_of_each_run(runs):
+    for table in ("ranks", "collectives", "stragglers"):
+        ran = run_here("export", "runs", "--to", "csv", "--table", table, "-o", "all.csv", folder=runs)
+        assert ran.returncode == 0
+        assert re.fullmatch(r"left out: runs/broken has no readable trace: .+\n", ran.stderr)
+        expected = []
+        for run in ("even", "slow"):
+            run_here("export", f"runs/{run}", "--to", "csv", "--table", table, "-o", "one.csv", folder=runs)
+            expected += rows_of(runs / "one.csv")
+        found = rows_of(runs / "all.csv")
+        assert [row for row in found if row["job"] != "single"] == expected
+        assert len(found) - len(expected) == (0 if table == "collectives" else 1)
+
+
+def test_the_page_has_a_row_for_each_run_and_rank(runs):
+    ran = run_here("report", "runs", "-o", "all.html", folder=runs)
+    assert ran.returncode == 0
+    page = (runs / "all.html").read_text()
+    assert "3 runs, 6 ranks" in page
+    assert "1 run could not be read: broken." in page
+    names = re.findall(r"<tr>\s*<td[^>]*>(?:<[^>]+>)*(even|slow|single)<", page)
+    assert sorted(names) == sorted(["even"] * (1 + 2) + ["slow"] * (1 + 3) + ["single"] * (1 + 1))
+
+
+def test_what_is_about_one_trace_is_refused(runs):
+    for words, said in (
+        (("export", "runs", "--to", "perfetto"), "runs holds several runs: name one of them"),
+        (("report", "runs", "--steps", "1-2"), "--steps chooses steps of one trace, and runs holds several runs"),
+        (("report", "runs", "--ranks"), "--ranks writes the pages of several ranks"),
+    ):
+        ran = run_here(*words, folder=runs)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert said in ran.stderr
+
+
+def test_runs_that_were_read_are_not_read_again(runs, monkeypatch):
+    names = []
+    here = workers._here
+    monkeypatch.setattr(workers, "_here", lambda path, thresholds: names.append(path.name) or here(path, thresholds))
+    found = {name: runs / "runs" / name for name in ("even", "slow")}
+    reading = load_runs(found, workers=1, keep=True)
+    next(reading)
+    reading.close()  # as by Ctrl-C
+    assert len(names) == 2
+    assert [name for name, _ in load_runs(found, workers=1, keep=True)] == ["even", "slow"]
+    assert len(names) == 5
+
+
+# --- buckets --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bucket(runs, monkeypatch):
+    pytest.importorskip("upath")
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    if memory.exists("/bucket"):
+        memory.rm("/bucket", recursive=True)
+    memory.put(str(runs / "runs") + "/", "/bucket/runs", recursive=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(runs / "cache"))
+    return "memory://bucket/runs"
+
+
+def test_a_bucket_is_read_as_a_folder_is(runs, bucket):
+    for source, name in ((bucket, "far.csv"), ("runs", "near.csv")):
+        words = ("export", source, "--to", "csv", "--workers", "1", "-o", name)
+        assert run_here(*words, folder=runs).returncode == 0
+    assert rows_of(runs / "far.csv") == rows_of(runs / "near.csv")
+    one, far = (run_here("explain", f"{place}/slow", folder=runs).stdout for place in ("runs", bucket))
+    assert one == far
+    one, far = (run_here("explain", f"{place}/single/trace.json.gz", folder=runs).stdout for place in ("runs", bucket))
+    assert one == far
+
+
+def test_summaries_of_a_bucket_are_kept_in_the_cache_and_lapse_with_its_files(runs, bucket, monkeypatch):
+    names = []
+    here = workers._here
+    monkeypatch.setattr(workers, "_here", lambda path, thresholds: names.append(str(path)) or here(path, thresholds))
+    url = f"{bucket}/slow"
+    first = load_job(url, workers=1, keep=True)
+    assert names == [f"{url}/rank{rank}.json" for rank in range(3)]
+    again = load_job(url, workers=1, keep=True)
+    assert len(names) == 3
+    assert again.ranks.rows() == first.ranks.rows()
+    file = path_of(f"{url}/rank1.json")
+    file.write_bytes(file.read_bytes())
+    load_job(url, workers=1, keep=True)
+    assert names[3:] == [f"{url}/rank1.json"]
+
+
+@pytest.mark.parametrize("command", ["explain", "report", "export", "diff", "cut", "memory", "merge", "timeline"])
+def test_what_a_bucket_needs_is_named(tmp_path, command, monkeypatch):
+    more = {"export": ["--to", "csv"], "diff": ["s3://no/such"], "cut": ["-o", "a.json"], "merge": ["-o", "a.json"]}
+    monkeypatch.setitem(__import__("sys").modules, "upath", None)
+    ran = run_here(command, "s3://no/such", *more.get(command, []), folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert "needs the package universal_pathlib: pip install torchwhy[urls]" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
