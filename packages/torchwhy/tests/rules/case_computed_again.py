@@ -21,7 +21,7 @@ def watched(*sites, us=300):
     for at in story.steps(5, us=1000):
         for i, (name, shapes, *_) in enumerate(sites):
             story.op(name, at + 10 + i * (us + 10), us, **{"Input Dims": shapes})
-    story.top["torchwhy_repeats"] = {
+    story.top["torchwhy_contents"] = {
         "frames": frames,
         "lines": ["" for _ in frames],
         "stacks": [[frames.index(frame) for frame in stack] for stack in stacks],

@@ -49,12 +49,12 @@ def test_a_part_is_what_is_repeated_of_all_calls_with_these_shapes():
 def test_a_damaged_record_says_nothing(damage):
     story = watched(("aten::mm", PRODUCT, FORWARD, 10, 10, 10), CHANGES)
     assert len(story.trace().derived(repetitions)) == 1
-    story.top["torchwhy_repeats"] |= damage
+    story.top["torchwhy_contents"] |= damage
     assert story.trace().derived(repetitions) == ()
 
 
 @pytest.mark.parametrize("numbers", [{"judged": 0}, {"again": -3}, {"shapes": [[str(PRODUCT), 0, 10]]}], ids=str)
 def test_impossible_numbers_are_no_time(numbers):
     story = watched(("aten::mm", PRODUCT, FORWARD, 10, 10, 10), CHANGES)
-    story.top["torchwhy_repeats"]["sites"][0] |= numbers
+    story.top["torchwhy_contents"]["sites"][0] |= numbers
     assert all(set(one.parts.values()) == {0} for one in story.trace().derived(repetitions))
