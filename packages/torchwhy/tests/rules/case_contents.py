@@ -6,11 +6,19 @@ from tests.rules.cases import fires, silent
 ADJACENCY = [[5000, 5000], [5000, 64]]
 BACKWARD = ("aten::mm", ADJACENCY, [], 0, 0, 0)
 TRIAL = {
-    **dict.fromkeys(("looks", "subnormal", "undefined", "weights", "steps", "flushes", "faster", "products"), 0),
-    **dict.fromkeys(("plain_us", "flushed_us", "zeros", "dense_us", "sparse_us", "layout_us"), 0.0),
+    **dict.fromkeys(("looks", "subnormal", "undefined", "weights", "steps", "reruns", "faster", "products"), 0),
+    **dict.fromkeys(("plain_us", "flushed_us", "floored_us", "zeros", "dense_us", "sparse_us", "layout_us"), 0.0),
     **{"matrix": [], "changing": False},
 }
-DECAYS = {"looks": 30, "subnormal": 28, "flushes": 8, "faster": 8, "plain_us": 8000.0, "flushed_us": 500.0}
+DECAYS = {
+    "looks": 30,
+    "subnormal": 28,
+    "reruns": 8,
+    "faster": 8,
+    "plain_us": 8000.0,
+    "flushed_us": 500.0,
+    "floored_us": 900.0,
+}
 ZEROS = {
     **{"looks": 30, "zeros": 0.998, "matrix": [5000, 5000], "products": 8},
     **{"dense_us": 8000.0, "sparse_us": 400.0, "layout_us": 9000.0},
@@ -36,9 +44,16 @@ def gradients_are_subnormal():
     return tried("aten::mm", PRODUCT, [], CHANGES, **DECAYS)
 
 
+@fires("subnormal-numbers")
+def square_roots_do_not_follow_the_processors_mode():
+    return tried("aten::sqrt", PRODUCT, FORWARD, CHANGES, **DECAYS | {"flushed_us": 8100.0})
+
+
 @silent("subnormal-numbers")
 def subnormal_numbers_cost_nothing():
-    return tried("aten::mul", PRODUCT, FORWARD, CHANGES, **DECAYS | {"faster": 1, "flushed_us": 7000.0})
+    return tried(
+        "aten::mul", PRODUCT, FORWARD, CHANGES, **DECAYS | {"faster": 1, "flushed_us": 7000.0, "floored_us": 7000.0}
+    )
 
 
 @silent("subnormal-numbers")

@@ -1,4 +1,4 @@
-"""A bank of leaky units driven by a click, after which their states decay until they are subnormal numbers."""
+"""Levels in many bands, which decay after a click until they are subnormal numbers, of which roots are taken."""
 
 import sys
 
@@ -9,32 +9,30 @@ EXPECTED = r"subnormal-numbers"
 MENDED = "mended" in sys.argv
 
 
-class Reservoir(nn.Module):
-    """Leaky units that are read by a linear layer."""
+class Levels(nn.Module):
+    """The levels of bands that are read by a linear layer."""
 
-    def __init__(self, units):
+    def __init__(self, bands):
         super().__init__()
-        self.register_buffer("leak", torch.empty(units).uniform_(0.55, 0.7))
-        self.read = nn.Linear(units, 8)
+        self.register_buffer("leak", torch.empty(bands).uniform_(0.55, 0.7))
+        self.read = nn.Linear(bands, 8)
 
     def forward(self, drive):
-        state = torch.zeros(drive.shape[1], len(self.leak))
+        power = torch.zeros(drive.shape[1], len(self.leak))
         outputs = []
         for now in drive:
-            state = state * self.leak + now[:, None]  # planted
-            outputs.append(self.read(state))
+            power = power * self.leak + now[:, None]
+            outputs.append(self.read(power.sqrt()))  # planted
         return torch.stack(outputs)
 
 
 @torch.no_grad()
 def main():
     torch.manual_seed(0)
-    if MENDED:
-        torch.set_flush_denormal(True)
-    model, total = Reservoir(512), 0.0
+    model, total = Levels(1024), 0.0
     for _ in range(60):
-        drive = torch.zeros(300, 16)
-        drive[0] = torch.rand(16)
+        drive = torch.full((300, 32), 1e-20 if MENDED else 0.0)
+        drive[0] = torch.rand(32)
         total += model(drive).square().mean()
     print(f"mean output {total / 60:.3e}")
 

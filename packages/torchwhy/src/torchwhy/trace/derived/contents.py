@@ -63,10 +63,11 @@ class Trial(msgspec.Struct):
     undefined: int
     weights: int
     steps: int
-    flushes: int
+    reruns: int
     faster: int
     plain_us: float
     flushed_us: float
+    floored_us: float
     zeros: float
     matrix: list[int]
     changing: bool
