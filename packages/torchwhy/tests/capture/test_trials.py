@@ -105,7 +105,7 @@ def test_what_is_said_of_numbers_holds_for_all_of_them_in_many_programs():
 def test_subnormal_numbers_are_flushed_for_the_trial_alone():
     x = torch.full((300, 300), TINY / 8)
     trial = seen(lambda step: x * 0.9)["aten::mul"]
-    assert (trial.looks, trial.subnormal, trial.reruns) == (5, 5, 5)
+    assert (trial.looks, trial.subnormal, trial.reruns) == (5, 5, 3)
     assert trial.plain_us > 0
     assert float(x[0, 0] * 0.5) > 0
 

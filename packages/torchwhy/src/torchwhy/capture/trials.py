@@ -56,6 +56,9 @@ MOST_BYTES: Final = 1 << 28
 RUNS: Final = 8
 """A site is tried so often without subnormal numbers, at most."""
 
+FIRST_RUNS: Final = 3
+"""The first so many looks at subnormal numbers are followed by a run, then each third: such numbers become more."""
+
 PRODUCTS: Final = 3
 """It is tried so often with a sparse matrix."""
 
@@ -201,7 +204,8 @@ class Trials:
             return
         if max(one.subnormal for one in known) >= SUBNORMAL:
             trial.subnormal += 1
-            if trial.reruns < RUNS:
+            due = trial.subnormal <= FIRST_RUNS or trial.subnormal % FIRST_RUNS == 0
+            if trial.reruns < RUNS and due:
                 _rerun(trial, func, args, kwargs)
         if func in _PRODUCTS and not site.dense and not kwargs and trial.products < PRODUCTS:
             site.dense = not _sparse(site, _PRODUCTS[func], args)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.compute.not_a_number import not_a_number
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.contents import Operator
@@ -41,8 +42,11 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
     look constant. Whether the results of a whole data set fit into memory isn't known, so a finding on inputs that come
     back in turn is low at most. What comes again after more steps than are watched, such as a long epoch, is not seen.
     Backward passes, which recompute on purpose, what an optimizer calls, and operators of other packages aren't judged.
+    Where the parameters are NaN, and so all results are equal, nothing is named.
     """
     window = trace.derived(steady_window)
+    if any(not_a_number.check(trace)):  # then all results are equal
+        return
     functions: dict[str, list[Repetition]] = {}
     for one in trace.derived(repetitions):
         functions.setdefault(without_numbers(one.stack[0]), []).append(one)

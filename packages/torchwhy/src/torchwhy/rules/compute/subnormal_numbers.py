@@ -35,12 +35,13 @@ def subnormal_numbers(trace: Trace, *, runs: int = 3, share: float = 0.05) -> It
     without them saved.
 
     Fix: `torch.set_flush_denormal(True)` at the beginning of the program: threads that PyTorch starts later inherit it.
-    Square roots, logarithms and exponentials may not follow that: keep their inputs away from such numbers with a floor,
-    `x.clamp_min(1e-30)`, or add one to what decays.
+    Square roots, logarithms and exponentials may not follow that: keep their inputs away from such numbers with a
+    floor, `x.clamp_min(1e-30)`, or add a constant where numbers decay.
 
-    Known problems: how slow they are depends on the processor and on the operator. Operators that write to their inputs,
-    such as a fused optimizer's, are not run again. With several threads the runs show less than the fix saves, since
-    the setting is the calling thread's. Numbers below 1.2e-38 in float32 become 0, which hardly any program notices.
+    Known problems: how slow they are depends on the processor and on the operator. Operators that write to their
+    inputs, such as a fused optimizer's, are not run again. With several threads the runs show less than the fix saves,
+    since the setting is the calling thread's. Numbers below 1.2e-38 in float32 become 0, which hardly any program
+    notices.
     """
     window = trace.derived(steady_window)
     slow = [one for one in trace.derived(contents).trials if _is_slow(one, runs)]
