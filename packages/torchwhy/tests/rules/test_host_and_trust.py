@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.rules import (
     case_batches,
-    case_computed_again,
+    case_contents,
     case_host_bound,
     case_optimizer,
     case_ordinary,
@@ -649,5 +649,5 @@ def test_a_loop_that_does_more_than_recurrent_cells_gets_the_general_advice():
 
 
 def test_a_line_of_a_script_is_in_the_fix():
-    finding = one(case_computed_again.a_script_without_functions_runs_a_frozen_module(), "computed-again")
+    finding = one(case_contents.a_script_without_functions_runs_a_frozen_module(), "computed-again")
     assert finding.fix.endswith("its features. See line 20 of train.py.")

@@ -1,9 +1,12 @@
 """Repeated operators that a watch noted become lines that repeat, and their part of the recorded calls."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.rules.case_computed_again import CHANGES, FORWARD, LOOP, MODULE, PRODUCT, SUM, watched
-from torchwhy.trace.derived.repeats import repetitions
+from tests.rules.case_contents import CHANGES, FORWARD, LOOP, MODULE, PRODUCT, SUM, watched
+from tests.traces import Story
+from torchwhy.trace.derived.repeats import repeated_calls, repetitions
 
 MM = ("aten::mm", "[[64, 64], [64, 64]]")
 
@@ -49,12 +52,60 @@ def test_a_part_is_what_is_repeated_of_all_calls_with_these_shapes():
 def test_a_damaged_record_says_nothing(damage):
     story = watched(("aten::mm", PRODUCT, FORWARD, 10, 10, 10), CHANGES)
     assert len(story.trace().derived(repetitions)) == 1
-    story.top["torchwhy_repeats"] |= damage
+    story.top["torchwhy_contents"] |= damage
     assert story.trace().derived(repetitions) == ()
 
 
 @pytest.mark.parametrize("numbers", [{"judged": 0}, {"again": -3}, {"shapes": [[str(PRODUCT), 0, 10]]}], ids=str)
 def test_impossible_numbers_are_no_time(numbers):
     story = watched(("aten::mm", PRODUCT, FORWARD, 10, 10, 10), CHANGES)
-    story.top["torchwhy_repeats"]["sites"][0] |= numbers
+    story.top["torchwhy_contents"]["sites"][0] |= numbers
     assert all(set(one.parts.values()) == {0} for one in story.trace().derived(repetitions))
+
+
+def repeated_us(story, *sites):
+    """Microseconds a step that are repeated, where all calls of some sites are."""
+    parts = {(name, str(shapes)): 1.0 for name, shapes, *_ in sites}
+    return repeated_calls(story.trace(), parts).time_us / 5
+
+
+def test_the_way_from_one_repeated_operator_to_the_next_is_repeated_too():
+    first, second = ("aten::mm", PRODUCT, FORWARD, 10, 10, 10), ("aten::relu", SUM, FORWARD, 10, 10, 10)
+    assert repeated_us(watched(first, second, CHANGES), first, second) == 2 * 300 + 10
+    assert repeated_us(watched(first, CHANGES, second), first, second) == 2 * 300
+
+
+def test_the_way_back_to_the_first_operator_is_not():
+    first, second = ("aten::mm", PRODUCT, FORWARD, 10, 10, 10), ("aten::relu", SUM, FORWARD, 10, 10, 10)
+    story = watched(second, first, CHANGES)
+    story.top["torchwhy_contents"]["sites"].reverse()
+    assert repeated_us(story, first, second) == 2 * 300
+
+
+def test_an_operator_that_calls_a_repeated_one_is_repeated_unless_it_calls_others():
+    site = ("aten::mm", PRODUCT, FORWARD, 10, 10, 10)
+    for other, expected in (("aten::t", 306), ("aten::sum", 300)):
+        story = watched(site, CHANGES)
+        for at in range(0, 5000, 1000):
+            story.op("aten::linear", at + 5, 306)
+            story.op(other, at + 6, 2)
+        assert repeated_us(story, site) == expected
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 90), st.integers(0, 400)), min_size=1, max_size=12))
+def test_repeated_time_is_at_least_the_operators_and_at_most_the_window(calls):
+    story = Story(gpu=None)
+    at = 0
+    for name, us, gap in calls:
+        story.op(f"aten::{name}", at, us, **{"Input Dims": [[4]]})
+        at += us + gap
+    noted = {"frames": [], "lines": [], "stacks": []}
+    site = {"stack": -1, "judged": 0, "again": 0, "time_us": 0, "values": 0, "in_a_row": 0, "earlier": -1}
+    shapes = {"shapes": [["[[4]]", 1, 1]]}
+    story.top["torchwhy_contents"] = noted | {"sites": [site | shapes | {"operator": f"aten::{one}"} for one in "abc"]}
+    trace = story.trace()
+    found = repeated_calls(trace, {("aten::a", "[[4]]"): 1.0, ("aten::b", "[[4]]"): 0.5})
+    least = sum(us * {"a": 1.0, "b": 0.5, "c": 0.0}[name] for name, us, _ in calls)
+    assert least - 1e-6 <= found.time_us <= found.when.total / 1000 + 1e-6
+    others = sum(us for name, us, _ in calls if name == "c")
+    assert found.when.total / 1000 <= trace.window.us - others + 1e-6

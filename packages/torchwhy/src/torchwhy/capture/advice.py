@@ -13,9 +13,9 @@ from torchwhy.capture.step_clock import Overhead
 from torchwhy.wording import counted
 
 if TYPE_CHECKING:
-    from torchwhy.capture.repeats import Repeats
+    from torchwhy.capture.contents import Contents
 
-__all__ = ["BUSY", "Spelling", "Steps", "about_cost", "about_machine", "about_repeats", "about_steps", "waited_share"]
+__all__ = ["BUSY", "Spelling", "Steps", "about_contents", "about_cost", "about_machine", "about_steps", "waited_share"]
 
 BUSY = 0.1  # share of a recording that waits for a processor, from which its times say little
 NOTICEABLE_S = 0.2  # that a program takes longer
@@ -92,12 +92,12 @@ def about_cost(overhead: Overhead | None, options: Options) -> Iterator[str]:
     yield f"recording made steps {ratio:.1f} times as long, so times on the CPU are inflated; {remedy}"
 
 
-def about_repeats(repeats: Repeats | None) -> Iterator[str]:
+def about_contents(contents: Contents | None) -> Iterator[str]:
     """Say that later steps took longer, where that is noticeable."""
-    if repeats is not None and repeats.cost_s >= NOTICEABLE_S:
+    if contents is not None and contents.cost_s >= NOTICEABLE_S:
         yield (
-            f"after the recorded steps, operators' inputs were compared for {counted(repeats.steps, 'step')}, which "
-            f"made these {repeats.cost_s:.2g} s longer; --no-repeats leaves that out"
+            f"after the recording, the contents of tensors were examined, which took {contents.cost_s:.2g} s; "
+            "--no-contents leaves that out"
         )
 
 

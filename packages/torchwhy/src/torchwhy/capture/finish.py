@@ -21,7 +21,7 @@ from torchwhy.capture.step_counts import write_counts
 from torchwhy.wording import counted
 
 if TYPE_CHECKING:
-    from torchwhy.capture.repeats import Repeats
+    from torchwhy.capture.contents import Contents
 
 __all__ = ["Run", "finish"]
 
@@ -53,7 +53,7 @@ class Run:
         own: what the program itself recorded: timelines, and folders of runs.
         power: what was read of the GPUs meanwhile.
         run_times: where the time of the whole run went; None where that is not known.
-        repeats: operators that computed something again; None where that was not watched.
+        contents: what the contents of tensors showed; None where they were not watched.
     """
 
     folder: RunFolder
@@ -78,7 +78,7 @@ class Run:
     own: tuple[Path, ...] = ()
     power: PowerSampler | None = None
     run_times: RunTimes | None = None
-    repeats: Repeats | None = None
+    contents: Contents | None = None
 
     @property
     def cuda(self) -> bool:
@@ -105,7 +105,7 @@ def finish(run: Run) -> Capture:
 def _write(run: Run) -> Capture:
     folder = run.folder.partial
     writer.write_traces(
-        folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory, run.run_times, run.power, run.repeats
+        folder, run.windows, run.options.tensorboard, run.unrecorded, run.memory, run.run_times, run.power, run.contents
     )
     notes = write_counts(folder, run.windows, run.options, run.cuda)
     capture = _capture(run, run.windows, notes)
@@ -137,7 +137,7 @@ def _capture(run: Run, windows: Sequence[Window], notes: Sequence[str]) -> Captu
 
 def _hints(run: Run, windows: Sequence[Window]) -> Iterator[str]:
     yield from advice.about_cost(run.overhead, run.options)
-    yield from advice.about_repeats(run.repeats)
+    yield from advice.about_contents(run.contents)
     yield from advice.about_machine(window.spent for window in windows)
     if windows and run.cuda and not any(window.on_device for window in windows):
         yield (

@@ -70,7 +70,7 @@ class Options:
         activities: what is recorded, of `ACTIVITIES`, instead of what `cuda` says; () leaves it to that.
         power: also read clock, power and temperature of NVIDIA's GPUs every 20 ms.
         all_threads: record the operators of all threads, not only of the one that starts recording.
-        repeats: in steps after the windows, compare operators' inputs with their earlier calls; see `repeats`.
+        contents: in steps after the windows, examine the contents of tensors; see `contents`.
     """
 
     shapes: bool = True
@@ -84,7 +84,7 @@ class Options:
     activities: tuple[str, ...] = ()
     all_threads: bool = False
     power: bool = False
-    repeats: bool = False
+    contents: bool = False
 
     def __post_init__(self) -> None:
         """Check what contradicts itself.

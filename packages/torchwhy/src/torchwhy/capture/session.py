@@ -14,6 +14,7 @@ from torchwhy.capture import cuda_graphs, other_profilers
 from torchwhy.capture.advice import BUSY, Spelling, waited_share
 from torchwhy.capture.finish import Run, finish
 from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
+from torchwhy.capture.main_thread import whenever
 from torchwhy.capture.open_calls import inside_pytorch
 from torchwhy.capture.options import ACTIVITIES, Options
 from torchwhy.capture.power_samples import PowerSampler, nvml, uuids
@@ -27,7 +28,7 @@ from torchwhy.capture.step_memory import StepMemory
 from torchwhy.wording import counted
 
 if TYPE_CHECKING:
-    from torchwhy.capture.repeats import Repeats, RepeatWatch
+    from torchwhy.capture.contents import Contents, ContentsWatch
 
 __all__ = ["MOST", "Session"]
 
@@ -104,8 +105,9 @@ class Session:
         self._power: PowerSampler | None = None  # from the first recording of a GPU on
         self.run_times: RunTimes | None = None
         self._unwatch: Callable[[], None] | None = None
-        self._repeats: RepeatWatch | None = None  # from the end of the windows on
-        self._repeats_are_over = not options.repeats
+        self._contents: ContentsWatch | None = None  # from the end of the windows on
+        self._contents_are_over = not options.contents
+        self._watch_no_more: Callable[[], None] = lambda: None
         self._after_windows = 0  # steps, with which recorded ones are compared
         self._calls: PythonCalls | None = None  # while they are counted
         self._calls_a_step = 0  # where stacks are recorded because calls are few
@@ -168,7 +170,7 @@ class Session:
 
     @property
     def _is_watching(self) -> bool:
-        return self._repeats is not None and not self._repeats_are_over
+        return self._contents is not None and not self._contents_are_over
 
     def may_step(self) -> bool:
         """Return whether a step can end here: not while an operator or a backward pass is open, see `open_calls`."""
@@ -189,7 +191,7 @@ class Session:
             if recorded:
                 self._advance()
             else:
-                self._watch_repeats()
+                self._watch_contents()
             self._count_calls()
             self.clock.begin()
             if self._is_watching:
@@ -245,21 +247,22 @@ class Session:
     def recorded(self) -> tuple[int, list[tuple[int, int]]]:
         """How many steps of the schedule ended, and when each closed window began and ended, ns since 1970.
 
-        So does the time in which repetitions were watched.
+        So does the time in which contents were watched.
         """
         windows = self.recorder.windows if self.recorder is not None else []
         times = [window.samples.times_ns for window in windows]
-        repeats = self.repeats
-        watched = [repeats.times_ns] if repeats is not None else []
+        contents = self.contents
+        watched = [contents.times_ns] if contents is not None else []
         return self.clock.step if self.clock is not None else 0, [(one[0], one[-1]) for one in times if one] + watched
 
     @functools.cached_property
-    def repeats(self) -> Repeats | None:
+    def contents(self) -> Contents | None:
         """What was watched after the windows; None where nothing was. From here on it is over."""
-        if self._repeats is None:
+        if self._contents is None:
             return None
-        self._repeats.end()
-        return self._repeats.result()
+        self._watch_no_more()
+        self._contents.end()
+        return self._contents.result()
 
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
@@ -342,7 +345,7 @@ class Session:
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, self._overhead(windows),
             clock.unrecorded() if clock else (), tuple(self.memory.read), tuple(self.notes), self.gave_up,
-            self.launched, own, self._power, self.run_times, self.repeats,
+            self.launched, own, self._power, self.run_times, self.contents,
         )  # fmt: skip
 
     def _overhead(self, windows: list[Window]) -> Overhead | None:
@@ -370,22 +373,43 @@ class Session:
             self._calls_a_step = calls or 0
 
     @_contained
-    def _watch_repeats(self) -> None:
-        """Watch the steps after the windows for operators that compute something again; see `capture/repeats.py`."""
+    def _watch_contents(self) -> None:
+        """Watch the contents of tensors in the steps after the windows; see `capture/contents.py`."""
         self._after_windows += 1
-        if self._repeats_are_over or self._after_windows <= NEAR or inside_pytorch():
+        if self._contents_are_over or self._after_windows <= NEAR or inside_pytorch():
             return
-        if self._repeats is None:
-            from torchwhy.capture.repeats import RepeatWatch, may_watch
-
-            if self.recorder is not None and self.recorder.windows and may_watch():
-                self._repeats = RepeatWatch()
-                self._repeats.begin()
-            else:
-                self._repeats_are_over = True
+        if self._contents is None:
+            self._begin_contents(has_steps=True)
         else:
-            self._repeats.step()
-            self._repeats_are_over = self._repeats.over and self._repeats.end()
+            self._contents.step()
+            self._contents_are_over = self._contents.over and self._contents.end()
+
+    def _begin_contents(self, has_steps: bool) -> None:
+        from torchwhy.capture.contents import ContentsWatch, may_watch
+
+        if self.recorder is not None and self.recorder.windows and may_watch():
+            self._contents = ContentsWatch(has_steps=has_steps)
+            self._contents.begin()
+        else:
+            self._contents_are_over = True
+
+    @_contained
+    def watch_contents(self) -> None:
+        """Watch the contents of tensors from here on: nothing more is recorded, and there are no steps."""
+        if self._contents_are_over or self.clock is not None:
+            return
+        self._begin_contents(has_steps=False)
+        watch = self._contents
+        if watch is not None:
+            self._watch_no_more = whenever(lambda: watch.over, self._end_contents)
+
+    @_contained
+    def _end_contents(self) -> None:
+        if inside_pytorch():  # which would bring the mode back
+            return
+        self._contents_are_over = self._contents is None or self._contents.end()
+        if self._contents_are_over:
+            self._watch_no_more()
 
     @_contained
     def _advance(self) -> None:
@@ -413,6 +437,10 @@ class Session:
             )
 
     def _start(self, options: Options, schedule: Schedule | None, passed: int = 0) -> None:
+        self._watch_no_more()
+        if self._contents is not None:  # steps were found after all
+            self._contents_are_over = not self._contents.end() or not self.options.contents
+            self._contents = None
         if self.recorder is not None:
             self.recorder.stop(keep=False)
             if self.clock is None:
@@ -446,8 +474,8 @@ class Session:
         """Make room for a profiler of the program's own: it is part of what the program does."""
         if self.stopped or self.recorder is None or self.recorder.busy:
             return
-        if self._repeats is not None:
-            self._repeats.end()
+        if self._contents is not None:
+            self._contents.end()
         if self.clock is None or self.phase is not Phase.DONE:
             self.recorder.stop(keep=self.clock is not None)
             self.made_room = True

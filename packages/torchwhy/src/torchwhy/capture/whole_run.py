@@ -254,6 +254,8 @@ class WholeRun:
                 self._has_paused |= not self._time_is_up
                 self._paused = False
                 self._watch_no_more()
+                if not self.has_threads:
+                    self._session.watch_contents()
             elif self._of_threads:
                 self._of_threads = False
                 self._paused = self._has_paused = True

@@ -23,7 +23,7 @@ from torchwhy.capture.run_watch import RunTimes
 from torchwhy.schema import SCHEMA
 
 if TYPE_CHECKING:
-    from torchwhy.capture.repeats import Repeats
+    from torchwhy.capture.contents import Contents
 
 __all__ = ["write_json", "write_run", "write_traces"]
 
@@ -42,13 +42,13 @@ def write_traces(
     memory: Sequence[tuple[int, int, int]],
     run_times: RunTimes | None,
     power: PowerSampler | None = None,
-    repeats: Repeats | None = None,
+    contents: Contents | None = None,
 ) -> None:
     """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
 
     Values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds,
     `torchwhy_step_memory`, see `StepMemory`, `torchwhy_run_times`, see `RunTimes`,
-    `torchwhy_repeats`, see `Repeats`,
+    `torchwhy_contents`, see `Contents`,
     `torchwhy_processor_time`, see `ProcessorTime`, and `torchwhy_stack_samples`, see `StackSamples`. Clock, power and
     temperature of the GPUs become events of phase "C".
 
@@ -62,7 +62,7 @@ def write_traces(
                 "torchwhy_unrecorded_steps": unrecorded,
                 "torchwhy_step_memory": memory,
                 "torchwhy_run_times": run_times,
-                "torchwhy_repeats": repeats,
+                "torchwhy_contents": contents,
                 "torchwhy_processor_time": window.spent,
                 "torchwhy_stack_samples": window.samples,
             }

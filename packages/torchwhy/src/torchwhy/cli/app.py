@@ -160,8 +160,8 @@ def profile(
         bool, typer.Option("--power", help="Record clock, power and temperature of NVIDIA GPUs, every 20 ms.")
     ] = False,
     sync_events: Annotated[bool, typer.Option(help="Record waits for the GPU and between its streams.")] = True,
-    repeats: Annotated[
-        bool, typer.Option(help="After recording, compare operators' inputs to find what is computed again.")
+    contents: Annotated[
+        bool, typer.Option(help="After recording, examine the contents of tensors for some steps.")
     ] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
     on_oom: Annotated[
@@ -248,7 +248,7 @@ def profile(
     from torchwhy.cli import profile as command
 
     recorded = command.Options(
-        shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, power=power, repeats=repeats
+        shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, power=power, contents=contents
     )
     schedule = (wait, warmup, active, repeat)
     status = command.run(

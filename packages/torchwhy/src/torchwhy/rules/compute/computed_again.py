@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-import numpy as np
-
 from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.compute.not_a_number import not_a_number
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.repeats import Operator, Repetition, repetitions, stripped
+from torchwhy.trace.derived.contents import Operator
+from torchwhy.trace.derived.repeats import Repetition, repeated_calls, repetitions
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import called_name, line_of, place_in_script, without_numbers
-from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import short_operator
-from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, percent
 
@@ -35,7 +32,8 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
     three times or more, and in three of four calls; in the recorded steps the repeated operators take 3% of the window
     or more. Lines of one function are one finding.
 
-    Costs: the repeated operators' time, in each step. At stake is the part of it that was repeated.
+    Costs: the repeated operators' time, in each step, and the Python code from one of them to the next. At stake is the
+    part of it that was repeated.
 
     Fix: compute it once and keep the result: before the loop, as a buffer of the module, or for a frozen module as
     features of the whole data set. A result that is needed twice in a step is passed on.
@@ -44,8 +42,11 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
     look constant. Whether the results of a whole data set fit into memory isn't known, so a finding on inputs that come
     back in turn is low at most. What comes again after more steps than are watched, such as a long epoch, is not seen.
     Backward passes, which recompute on purpose, what an optimizer calls, and operators of other packages aren't judged.
+    Where the parameters are NaN, and so all results are equal, nothing is named.
     """
     window = trace.derived(steady_window)
+    if any(not_a_number.check(trace)):  # then all results are equal
+        return
     functions: dict[str, list[Repetition]] = {}
     for one in trace.derived(repetitions):
         functions.setdefault(without_numbers(one.stack[0]), []).append(one)
@@ -54,7 +55,7 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
         for one in lines:
             for operator, part in one.parts.items():
                 parts[operator] = min(parts.get(operator, 0.0) + part, 1.0)
-        rows, when, repeated_us = _recorded(trace, parts)
+        rows, when, repeated_us = repeated_calls(trace, parts)
         part = repeated_us * 1000 / max(window.end - window.start, 1)
         if part < share:
             continue
@@ -115,22 +116,3 @@ def _advice(one: Repetition) -> tuple[str, str]:
         "Compute it once, before the loop, and keep the result, in a module with register_buffer. Where an input "
         "changes at times, compute it then.",
     )
-
-
-def _recorded(trace: Trace, parts: Mapping[Operator, float]) -> tuple[Int32, Intervals, float]:
-    """The recorded calls of these operators, when they were, and microseconds of the parts."""
-    events = trace.events
-    names = {name for name, _ in parts}
-    wanted = np.array([i for i, text in enumerate(events.texts) if text in names], np.int64)
-    rows = events.rows(Kind.OPERATOR)
-    rows = rows[np.isin(events.name[rows], wanted) & (events.lane[rows] == trace.main_lane)]
-    by_operator: dict[Operator, list[int]] = {}
-    for row in rows.tolist():
-        by_operator.setdefault((trace.name(row), stripped(events.text("Input Dims", row))), []).append(row)
-    chosen = {one: np.array(by_operator[one], np.int32) for one in parts if one in by_operator}
-    window = trace.derived(steady_window)
-    times = {one: events.times_of(found).clip(window.start, window.end) for one, found in chosen.items()}
-    every = np.concatenate([np.empty(0, np.int32), *chosen.values()])
-    when = events.times_of(every).clip(window.start, window.end)
-    repeated = sum(parts[one] * found.total for one, found in times.items())
-    return every, when, min(repeated, when.total) / 1000

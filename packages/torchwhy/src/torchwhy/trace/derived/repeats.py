@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import msgspec
+import numpy as np
 
+from torchwhy.trace.derived.contents import (
+    Operator,
+    Site,
+    calls_of,
+    contents,
+    operator_of,
+    operator_rows,
+    stripped,
+)
+from torchwhy.trace.derived.host_activity import outer_operators
+from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.frames import MODULE_CALL, own_place, without_numbers
-from torchwhy.trace.model.events import parse_list
+from torchwhy.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Operator", "Repetition", "repetitions", "stripped"]
-
-_NOTED: Final = "torchwhy_repeats"
+__all__ = ["Repeated", "Repetition", "repeated_calls", "repetitions"]
 
 LEAST: Final = 3
 """At least this number of calls must be repeated."""
@@ -25,11 +36,11 @@ LEAST: Final = 3
 MOSTLY: Final = 0.75
 """This part of the calls from the first repetition on, at least, has to be repeated: inputs change between requests."""
 
+BETWEEN_NS: Final = 200_000
+"""Longer code between two operators may do something else than call them."""
+
 NEARLY_ALL: Final = 0.9
 """A program without backward passes that repeats at least this share runs on one input, as in a benchmark."""
-
-Operator = tuple[str, str]
-"""An operator's name, and the shapes of its inputs as `stripped` returns them."""
 
 
 class Repetition(NamedTuple):
@@ -60,57 +71,27 @@ class Repetition(NamedTuple):
     parts: dict[Operator, float]
 
 
-class _Site(msgspec.Struct):
-    """As `torchwhy.capture.repeats.Site` is written."""
+class Repeated(NamedTuple):
+    """The recorded calls of repeated operators.
 
-    operator: str
-    stack: int
-    judged: int
-    again: int
-    time_us: float
-    values: int
-    in_a_row: int
-    earlier: int
-    shapes: list[tuple[str, int, int]]
-
-    @property
-    def is_repeated(self) -> bool:
-        return LEAST <= self.again <= self.judged and self.again >= MOSTLY * self.judged
-
-
-class _Noted(msgspec.Struct):
-    """As `torchwhy.capture.repeats.Repeats` is written."""
-
-    frames: list[str]
-    lines: list[str]
-    stacks: list[list[int]]
-    sites: list[_Site]
-
-
-def stripped(shapes: str | None) -> str:
-    """Return the shapes of an operator's inputs without what follows the last tensor.
-
-    >>> stripped("[[3, 4], [4], [], []]")
-    '[[3, 4], [4]]'
+    Attributes:
+        rows: the operators' events.
+        when: their time, with the operators that call them and the Python code from one to the next.
+        time_us: the part of it that is repeated.
     """
-    values = parse_list(shapes)
-    while values and not values[-1]:
-        values = values[:-1]
-    return repr(values)
+
+    rows: Int32
+    when: Intervals
+    time_us: float
 
 
 def repetitions(trace: Trace) -> tuple[Repetition, ...]:
     """Return the lines with repetitions, those with the most time first; () where nothing was watched."""
-    try:
-        noted = msgspec.convert(trace.info.top.get(_NOTED), _Noted)
-        stacks = [tuple(noted.frames[place] for place in stack) for stack in noted.stacks]
-        source = dict(zip(noted.frames, noted.lines, strict=True))
-        named = [(site, stacks[site.stack] if site.stack >= 0 else ()) for site in noted.sites]
-        earlier = [stacks[site.earlier] if site.earlier >= 0 else () for site in noted.sites]
-    except (msgspec.ValidationError, IndexError, ValueError):
-        return ()
+    noted = trace.derived(contents)
+    named = [(site, noted.stack_of(site)) for site in noted.sites]
+    earlier = [noted.stacks[site.earlier] if site.earlier >= 0 else () for site in noted.sites]
     judged = [site for site, stack in named if stack and site.judged]
-    repeated = sum(site.is_repeated for site in judged)
+    repeated = sum(map(_is_repeated, judged))
     trains = any(not stack for _, stack in named)
     if not repeated or (not trains and repeated >= NEARLY_ALL * len(judged)):
         return ()
@@ -118,7 +99,7 @@ def repetitions(trace: Trace) -> tuple[Repetition, ...]:
     for site in noted.sites:
         for shapes, count, _ in site.shapes:
             calls[site.operator, stripped(shapes)] += max(count, 0)
-    lines: dict[tuple[str, ...], list[tuple[_Site, str, str, bool]]] = defaultdict(list)
+    lines: dict[tuple[str, ...], list[tuple[Site, str, str, bool]]] = defaultdict(list)
     for site, stack, first, depth in _whole(named, earlier):
         own = own_place(stack[depth:])
         if own:
@@ -126,28 +107,34 @@ def repetitions(trace: Trace) -> tuple[Repetition, ...]:
             called = stack[line - 1] if line else site.operator
             in_module = any(MODULE_CALL.names(frame) for frame in stack[:line])
             lines[stack[line:]].append((site, called, own_place(first), in_module))
-    mixed = {without_numbers(frame) for site, stack in named if site.judged and not site.is_repeated for frame in stack}
+    mixed = {
+        without_numbers(frame) for site, stack in named if site.judged and not _is_repeated(site) for frame in stack
+    }
     found = []
     for stack, sites in lines.items():
         name = stack[0].rpartition(": ")[2]
         function = name if name.isidentifier() and without_numbers(stack[0]) not in mixed else ""
-        found.append(_repetition(stack, function, sites, source.get(stack[0], ""), calls))
+        found.append(_repetition(stack, function, sites, noted.source.get(stack[0], ""), calls))
     return tuple(sorted(found, key=lambda one: -one.time_us))
 
 
+def _is_repeated(site: Site) -> bool:
+    return LEAST <= site.again <= site.judged and site.again >= MOSTLY * site.judged
+
+
 def _whole(
-    named: Sequence[tuple[_Site, tuple[str, ...]]], earlier: Sequence[tuple[str, ...]]
-) -> Iterator[tuple[_Site, tuple[str, ...], tuple[str, ...], int]]:
+    named: Sequence[tuple[Site, tuple[str, ...]]], earlier: Sequence[tuple[str, ...]]
+) -> Iterator[tuple[Site, tuple[str, ...], tuple[str, ...], int]]:
     """Each repeated site with its stack, the earlier call's stack, and a depth.
 
     The frame at that depth is the outermost one that calls nothing but repeated operators; 0 without one.
     """
     others: set[tuple[str, ...]] = set()  # stacks, from a frame outwards, of what isn't repeated
     for site, stack in named:
-        if site.judged and not site.is_repeated:
+        if site.judged and not _is_repeated(site):
             others.update(stack[depth:] for depth in range(len(stack)))
     for (site, stack), first in zip(named, earlier, strict=True):
-        if stack and site.is_repeated:
+        if stack and _is_repeated(site):
             whole = sum(stack[depth:] not in others for depth in range(len(stack)))
             yield site, stack, first, max(whole - 1, 0)
 
@@ -155,7 +142,7 @@ def _whole(
 def _repetition(
     stack: tuple[str, ...],
     function: str,
-    sites: Sequence[tuple[_Site, str, str, bool]],
+    sites: Sequence[tuple[Site, str, str, bool]],
     source: str,
     calls: dict[Operator, int],
 ) -> Repetition:
@@ -177,3 +164,59 @@ def _repetition(
         any(in_module for _, _, _, in_module in sites),
         dict(parts),
     )
+
+
+def repeated_calls(trace: Trace, parts: Mapping[Operator, float]) -> Repeated:
+    """Find the recorded calls of repeated operators.
+
+    An operator that calls nothing else that computes counts as a whole, such as `aten::linear` around `aten::addmm`. So
+    does the Python code between two of them that follow each other in the order in which the watch saw them, with
+    nothing but views between, if it takes `BETWEEN_NS` at most: it is the modules' and functions' that call them.
+
+    Args:
+        trace: whose calls.
+        parts: of each operator the part of its calls that is repeated, 0 to 1.
+    """
+    events, window = trace.events, trace.derived(steady_window)
+    rows, when, least_us = calls_of(trace, parts)
+    outer = trace.derived(outer_operators)
+    outer = outer[events.lane[outer] == trace.main_lane]
+    if not len(rows) or not len(outer):
+        return Repeated(rows, when, least_us)
+    sites = trace.derived(contents).sites
+    computing = operator_rows(trace, {site.operator for site in sites})
+    others = computing[events.covered(computing, events.times_of(rows)) < events.dur[computing]]
+    computes, mixed = np.zeros((2, len(outer)), np.bool_)
+    computes[_around(trace, outer, computing)] = True
+    mixed[_around(trace, outer, others)] = True
+    called: dict[int, list[Operator]] = defaultdict(list)
+    pieces: list[tuple[int, int, float]] = []  # begin, end, and the part that is repeated
+    for row, i in zip(rows.tolist(), _around(trace, outer, rows).tolist(), strict=True):
+        operator = operator_of(trace, row)
+        called[i].append(operator)
+        pieces.append((int(events.ts[row]), int(events.end[row]), parts[operator]))
+    whole = [i for i in sorted(called) if not mixed[i]]
+    part = {i: min(parts[one] for one in called[i]) for i in whole}
+    pieces += [(int(events.ts[outer[i]]), int(events.end[outer[i]]), part[i]) for i in whole]
+    order: dict[Operator, int] = {}
+    for site in sites:
+        for shapes, _, _ in site.shapes:
+            order.setdefault((site.operator, stripped(shapes)), len(order))
+    step = trace.step_of(outer)
+    for i, k in itertools.pairwise(whole):
+        begin, end = int(events.end[outer[i]]), int(events.ts[outer[k]])
+        follows = order.get(called[i][-1], 0) < order.get(called[k][0], 0) and not computes[i + 1 : k].any()
+        if follows and end - begin <= BETWEEN_NS and step[i] == step[k]:
+            pieces.append((begin, end, min(part[i], part[k])))
+    when, time_ns = Intervals.union([], []), 0.0
+    for one in sorted({one for _, _, one in pieces}, reverse=True):
+        begins, ends = zip(*((begin, end) for begin, end, mine in pieces if mine == one), strict=True)
+        more = Intervals.union(begins, ends).clip(window.start, window.end) - when
+        when, time_ns = when | more, time_ns + one * more.total
+    return Repeated(rows, when, time_ns / 1000)
+
+
+def _around(trace: Trace, outer: Int32, rows: Int32) -> Int64:
+    """The places of the outermost operators around some rows."""
+    found: Int64 = np.searchsorted(trace.events.ts[outer], trace.events.ts[rows], "right") - 1
+    return found

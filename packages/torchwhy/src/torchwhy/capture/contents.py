@@ -1,13 +1,13 @@
-"""Operators that compute again what they have computed before: the contents of their inputs, compared for some steps.
+"""Facts that only the contents of tensors prove, examined for some steps: repeated computations, and slow numbers.
 
-Equal shapes prove nothing, and neither do equal addresses: freed memory comes back with other contents, and NumPy
-writes to a tensor's memory without PyTorch. So the bytes of all inputs are compared, by hashes of 64 bits
-(Python's, SipHash). They are taken before the operator runs, in the thread that runs it.
+Equal shapes do not prove that an operator computes something again, and neither do equal addresses: freed memory comes
+back with other contents, and NumPy writes to a tensor's memory without PyTorch. So the bytes of all inputs are
+compared, by hashes of 64 bits (Python's, SipHash). They are taken before the operator runs, in the thread that runs it.
+After it has run, `trials` looks at the numbers.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import sys
@@ -25,12 +25,15 @@ import torch
 
 from torchwhy.capture.open_calls import inside_transform
 from torchwhy.capture.stack_samples import DEEPEST, name_places
+from torchwhy.capture.tensor_memory import UnlikeError, memory_of, on_processor, pieces_of
+from torchwhy.capture.trials import Trial, Trials
 from torchwhy.counters.compiler import known_compilations
 from torchwhy.counters.dispatch_mode import WatchingMode
+from torchwhy.trace.meaning.arithmetic import FACTORISATION, TRIANGULAR_SOLVE
 from torchwhy.trace.meaning.frames import LAUNCHER
 from torchwhy.trace.meaning.operators import COPIES_OR_FILLS
 
-__all__ = ["RepeatWatch", "Repeats", "Site", "may_watch"]
+__all__ = ["Contents", "ContentsWatch", "Site", "may_watch"]
 
 STEPS: Final = 32
 """At most this number of steps is watched."""
@@ -44,21 +47,24 @@ SECONDS: Final = 60.0
 SMALL: Final = 1 << 14
 """Inputs with at most this number of bytes together are always hashed whole."""
 
-BYTES_PER_NS: Final = 0.5
-"""Inputs are hashed whole if that takes a quarter of the operator's time or less; 2 GB/s were measured."""
+HASHED_PER_NS: Final = 2.0
+"""Bytes per nanosecond; measured."""
+
+BYTES_PER_NS: Final = HASHED_PER_NS / 4
+"""Inputs are hashed whole if that takes a quarter of the operator's time or less."""
 
 MOST_BYTES: Final = 1 << 28
 """Larger inputs are never hashed whole."""
 
-PIECES: Final = 64
-PIECE: Final = 32
-"""Number of pieces, and bytes of a piece, of a larger memory's sample. If the samples differ, so do the contents."""
+DEAR: Final = 0.3
+"""Other inputs may take this part of the time together: they are many where a costly operator is among cheap ones."""
+
+TRIED: Final = 0.5
+"""This part of the time may be taken by trials."""
 
 MOST_SITES: Final = 20_000
 """The watch ends where a program has more."""
 
-_READ_ONLY: Final = 0x100  # PyBUF_READ
-_PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 _SCALARS: Final = (
     type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format
 )  # fmt: skip
@@ -72,7 +78,7 @@ class Site:
 
     Attributes:
         operator: such as "aten::mm".
-        stack: its place in `Repeats.stacks`; -1 for the calls of backward passes and optimizers, which aren't judged.
+        stack: its place in `Contents.stacks`; -1 for the calls of backward passes and optimizers, which aren't judged.
         judged: calls that were compared with all earlier ones, from the first repetition on if there was one.
         again: those that had the inputs of an earlier call, and the same sample of its result.
         time_us: how long these took.
@@ -95,15 +101,16 @@ class Site:
 
 
 @dataclass
-class Repeats:
+class Contents:
     """The sites of the operators that ran during a watch.
 
     Attributes:
-        steps: how many steps.
+        steps: how many steps; 0 in a program without.
         cost_s: how many seconds of the processor's time that took.
         times_ns: when it began and ended, nanoseconds since 1970.
         frames, lines, stacks: see `StackSamples`.
         sites: of all operators that compute something.
+        trials: of those that take long.
     """
 
     steps: int
@@ -113,6 +120,7 @@ class Repeats:
     lines: list[str]
     stacks: list[list[int]]
     sites: list[Site]
+    trials: list[Trial]
 
 
 def may_watch() -> bool:
@@ -155,21 +163,21 @@ class _Seen:
     shapes: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
 
 
-class _UnlikeError(Exception):
-    """An argument whose contents can't be compared."""
-
-
-class RepeatWatch(WatchingMode):
+class ContentsWatch(WatchingMode):
     """Watches the operators of this thread from `begin` to `end`.
 
     It never changes what an operator computes. Any trouble ends it.
+
+    Attributes:
+        over: whether nothing more is watched.
     """
 
-    def __init__(self, cost_ns: int = COST_NS) -> None:
+    def __init__(self, cost_ns: int = COST_NS, has_steps: bool = True) -> None:
         """Begin nothing yet.
 
         Args:
             cost_ns: how long it may take by itself.
+            has_steps: whether `step` is called. Otherwise a step begins wherever the first operator is called again.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self.over = False
@@ -177,7 +185,10 @@ class RepeatWatch(WatchingMode):
         self._process = os.getpid()
         self._entered = False
         self._began = self._ended = 0
-        self._spent = 0
+        self._spent = self._dear_ns = 0
+        self._trials = Trials(int(TRIED * cost_ns))
+        self._has_steps = has_steps
+        self._first: _Seen | None = None  # the site that was seen first
         self._step = self._compiled = 0
         self._sites: dict[tuple[Any, int], _Seen] = {}
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
@@ -214,16 +225,19 @@ class RepeatWatch(WatchingMode):
             self._last.clear()
         return not self._entered
 
-    def result(self) -> Repeats:
+    def result(self) -> Contents:
         """Return what was seen."""
         frames, lines, stacks = name_places(list(self._stacks))
         sites = [_site(seen) for seen in self._sites.values()]
-        return Repeats(self._step, self._spent / 1e9, (self._began, self._ended), frames, lines, stacks, sites)
+        cost_s = (self._spent + self._trials.spent_ns) / 1e9
+        times = self._began, self._ended
+        steps = self._step if self._has_steps else 0
+        return Contents(steps, cost_s, times, frames, lines, stacks, sites, self._trials.results())
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Run the operator, and compare its inputs with its earlier calls."""
+        """Run the operator, compare its inputs with its earlier calls, and look at its numbers."""
         kwargs = kwargs or {}
         if self.over or os.getpid() != self._process:
             return func(*args, **kwargs)
@@ -232,7 +246,7 @@ class RepeatWatch(WatchingMode):
         try:
             call = self._before(func, args, kwargs)
             seeded = _random_state() if call is not None and _facts(func).seeded else None
-        except _UnlikeError:
+        except UnlikeError:
             pass
         except Exception:  # noqa: BLE001 - whatever it is, the program must not meet it
             self.over = True
@@ -245,12 +259,19 @@ class RepeatWatch(WatchingMode):
             if call is not None:
                 drew = seeded is not None and seeded != _random_state()
                 self._after(call, result, drew, ended - ran)
-        except _UnlikeError:
+        except UnlikeError:
             pass
         except Exception:  # noqa: BLE001 - as above
             self.over = True
         self._spent += spent + time.thread_time_ns() - began
-        self.over |= self._spent > self._cost_ns or ended > self._deadline or len(self._sites) > MOST_SITES
+        try:
+            if call is not None and _facts(func).may_rerun and not self.over:
+                place = call.site.operator, call.site.stack, call.shapes
+                self._trials.look(func, place, self._step, args, kwargs, result, ended - ran)
+        except Exception:  # noqa: BLE001 - as above
+            self.over = True
+        spent = self._spent + self._trials.spent_ns
+        self.over |= spent > self._cost_ns or ended > self._deadline or len(self._sites) > MOST_SITES
         return result
 
     def _before(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
@@ -266,13 +287,19 @@ class RepeatWatch(WatchingMode):
         site = self._sites.setdefault((func, stack), _Seen(facts.name, stack))
         if stack < 0:
             return _Call(site, shapes, None, unknown=True)
-        memory = [_memory(one) for one in tensors]
+        if not self._has_steps:
+            self._first = self._first or site
+            self._step += self._first is site
+        memory = [memory_of(one) for one in tensors]
         size = sum(map(len, memory))
         sampled = what, tuple(map(_sample, memory))
         before = self._sampled.get(sampled)
         if before is not None:
             site.suspected = before[0].suspected = True
-        whole = size <= SMALL or site.suspected or size <= BYTES_PER_NS * site.spent_ns / max(site.calls, 1)
+        whole = size <= SMALL or facts.cubic or size <= BYTES_PER_NS * site.spent_ns / max(site.calls, 1)
+        if not whole and site.suspected and self._dear_ns < DEAR * self._cost_ns:
+            whole = True
+            self._dear_ns += int(size / HASHED_PER_NS)
         whole = whole and size <= MOST_BYTES
         self._sampled[sampled] = site, whole
         key = (what, tuple(map(hash, memory))) if whole else None
@@ -341,27 +368,39 @@ def _site(seen: _Seen) -> Site:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Facts about an operator: `unnoted` are the arguments whose shapes a trace leaves out."""
+    """Facts about an operator.
+
+    Attributes:
+        name: such as "aten::mm".
+        judged: whether calls of it are compared.
+        seeded: whether it may draw random numbers.
+        may_rerun: whether a second call changes nothing.
+        cubic: whether it takes far longer than its inputs take to hash.
+        unnoted: the arguments whose shapes a trace leaves out.
+    """
 
     name: str
     judged: bool
     seeded: bool
+    may_rerun: bool = False
+    cubic: bool = False
     unnoted: frozenset[int] = frozenset()
 
 
 @cache
 def _facts(func: Any) -> _Facts:
-    """The name of an operator, whether calls of it are compared, and whether it may draw random numbers.
-
-    Others than PyTorch's own may do anything, and may run Python.
-    """
+    """Facts about an operator. Others than PyTorch's own may do anything, and may run Python."""
     if not isinstance(func, torch._ops.OpOverload) or func.namespace != "aten":
         return _Facts("", False, False)
     schema = func._schema
     view = any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns)
     judged = not view and not COPIES_OR_FILLS.names(schema.name)
     unnoted = (i for i, one in enumerate(schema.arguments) if str(one.type) == "List[Optional[Tensor]]")
-    return _Facts(schema.name, judged, torch.Tag.nondeterministic_seeded in func.tags, frozenset(unnoted))
+    seeded = torch.Tag.nondeterministic_seeded in func.tags
+    may_rerun = judged and not seeded and not schema.is_mutable
+    called = schema.name.replace("::_", "::").removesuffix("_ex")
+    cubic = (FACTORISATION | TRIANGULAR_SOLVE).names(called)
+    return _Facts(schema.name, judged, seeded, may_rerun, cubic, frozenset(unnoted))
 
 
 @cache
@@ -379,9 +418,9 @@ def _described(values: Sequence[Any], tensors: list[torch.Tensor]) -> tuple[Any,
     """All of the arguments but the contents of tensors, which are added to the list."""
     found: list[Any] = []
     for value in values:
-        if type(value) in _PLAIN:
-            if value.device.type != "cpu" or value.layout is not torch.strided or value.is_quantized or value.is_nested:
-                raise _UnlikeError
+        if isinstance(value, torch.Tensor):
+            if not on_processor(value):
+                raise UnlikeError
             tensors.append(value)
             found.append((value.dtype, tuple(value.shape), value.stride(), value.is_conj(), value.is_neg()))
         elif isinstance(value, (list, tuple)):
@@ -389,7 +428,7 @@ def _described(values: Sequence[Any], tensors: list[torch.Tensor]) -> tuple[Any,
         elif type(value) in _SCALARS:
             found.append(repr(value))  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
         else:
-            raise _UnlikeError
+            raise UnlikeError
     return tuple(found)
 
 
@@ -402,38 +441,15 @@ def _shape(value: Any) -> tuple[Any, ...]:
     return ()
 
 
-def _memory(tensor: torch.Tensor) -> memoryview:
-    """The bytes from a tensor's first element to its last, with what lies between them: no copy.
-
-    It does not keep the tensor.
-    """
-    if not tensor.numel():
-        return memoryview(b"")
-    elements = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    address, size = tensor.data_ptr(), elements * tensor.element_size()
-    there = tensor.untyped_storage().nbytes() - tensor.storage_offset() * tensor.element_size()
-    if not address or size > there:  # a program may shrink the storage below a tensor
-        raise _UnlikeError
-    memory: memoryview = _view(ctypes.c_void_p(address), ctypes.c_ssize_t(size), _READ_ONLY)
-    return memory
-
-
-_view: Final[Any] = ctypes.pythonapi.PyMemoryView_FromMemory
-_view.restype = ctypes.py_object
-
-
 def _sample(memory: memoryview) -> int:
-    size = len(memory)
-    if size <= 2 * PIECES * PIECE:
-        return hash(memory)
-    return hash(b"".join([memory[at : at + PIECE] for at in range(0, size - PIECE, (size - PIECE) // PIECES)]))
+    return hash(pieces_of(memory))
 
 
 def _made(result: Any) -> tuple[Any, ...]:
     """A sample of an operator's results: equal inputs with other results aren't all that it depends on."""
     tensors: list[torch.Tensor] = []
     what = _described(result if isinstance(result, (list, tuple)) else (result,), tensors)
-    return what, tuple(_sample(_memory(one)) for one in tensors)
+    return what, tuple(_sample(memory_of(one)) for one in tensors)
 
 
 def _random_state() -> int:
@@ -441,7 +457,7 @@ def _random_state() -> int:
     return hash(torch.default_generator.get_state().numpy().tobytes())
 
 
-def _leave_in_children(watch: RepeatWatch) -> None:
+def _leave_in_children(watch: ContentsWatch) -> None:
     """See that processes that are forked meanwhile run without it."""
     if hasattr(os, "register_at_fork"):
         this = weakref.ref(watch)

@@ -11,15 +11,15 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
-from torchwhy.capture import repeats
-from torchwhy.capture.repeats import RepeatWatch, may_watch
+from torchwhy.capture import contents
+from torchwhy.capture.contents import ContentsWatch, may_watch
 from torchwhy.counters.accumulator import Tally
 from torchwhy.counters.dispatch_mode import OperatorMode
 
 PLENTY = 10**12  # nanoseconds
 
 
-class Judged(RepeatWatch):
+class Judged(ContentsWatch):
     """A watch beside a judge.
 
     `calls`: of each operator the name, whether the watch called it a repetition, and whether one call before had
@@ -173,7 +173,7 @@ def test_what_is_called_a_repetition_is_one_in_many_programs():
 
 def watched(run, steps=5, **settings):
     """The watch's result after so many calls of a function, each a step."""
-    watch = RepeatWatch(**settings)
+    watch = ContentsWatch(**settings)
     watch.begin()
     for step in range(steps):
         run(step)
@@ -283,7 +283,7 @@ def test_a_tensor_that_is_more_than_its_bytes_is_not_judged():
 
 def test_it_ends_when_it_has_cost_enough():
     x = torch.ones(4)
-    watch = RepeatWatch(cost_ns=0)
+    watch = ContentsWatch(cost_ns=0)
     watch.begin()
     x.exp()
     x.exp()
@@ -293,8 +293,8 @@ def test_it_ends_when_it_has_cost_enough():
 
 
 def test_it_waits_for_a_mode_of_the_program(monkeypatch):
-    monkeypatch.setattr(repeats, "known_compilations", lambda: 0)
-    watch, other = RepeatWatch(), OperatorMode(Tally())
+    monkeypatch.setattr(contents, "known_compilations", lambda: 0)
+    watch, other = ContentsWatch(), OperatorMode(Tally())
     watch.begin()
     with other:
         assert not watch.end()
@@ -307,7 +307,7 @@ def test_it_waits_for_a_mode_of_the_program(monkeypatch):
 
 
 def test_an_error_of_the_program_is_the_programs():
-    watch = RepeatWatch()
+    watch = ContentsWatch()
     watch.begin()
     with pytest.raises(RuntimeError, match="size"):
         torch.ones(3) @ torch.ones(4)
@@ -323,8 +323,8 @@ def test_results_that_cannot_be_compared_are_the_programs_alone():
 
 
 def test_an_error_of_the_watch_ends_it_and_is_not_the_programs(monkeypatch):
-    monkeypatch.setattr(repeats, "_sample", lambda memory: {}[0])
-    watch = RepeatWatch()
+    monkeypatch.setattr(contents, "_sample", lambda memory: {}[0])
+    watch = ContentsWatch()
     watch.begin()
     assert torch.ones(3).exp().shape == (3,)
     assert watch.over
@@ -333,7 +333,7 @@ def test_an_error_of_the_watch_ends_it_and_is_not_the_programs(monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_runs_without_it():
-    watch = RepeatWatch()
+    watch = ContentsWatch()
     watch.begin()
     child = os.fork()
     if not child:
@@ -355,7 +355,7 @@ def test_results_are_bit_for_bit_those_without_it():
         return bits(net.state_dict().values())
 
     plain = trained()
-    watch = RepeatWatch()
+    watch = ContentsWatch()
     watch.begin()
     beside = trained()
     assert watch.end()
@@ -378,7 +378,7 @@ for step in range(45):
 def test_a_programs_steps_are_watched_after_ten_that_are_not(profile_program, tmp_path):
     (tmp_path / "program.py").write_text(REPEATS)
     ran = profile_program("--active", "3", "--no-stacks", program=tmp_path / "program.py")
-    noted = ran.trace()["torchwhy_repeats"]
+    noted = ran.trace()["torchwhy_contents"]
     unwatched = [number for number, _ in ran.trace()["torchwhy_unrecorded_steps"]]
     assert 3 <= noted["steps"] <= 32
     assert [number for number in unwatched if number > 6][:10] == list(range(8, 18))
@@ -391,5 +391,28 @@ def test_a_programs_steps_are_watched_after_ten_that_are_not(profile_program, tm
 @pytest.mark.many
 def test_nothing_is_watched_where_that_is_not_wanted(profile_program, tmp_path):
     (tmp_path / "program.py").write_text(REPEATS)
-    ran = profile_program("--no-repeats", program=tmp_path / "program.py")
-    assert ran.trace()["torchwhy_repeats"] is None
+    ran = profile_program("--no-contents", program=tmp_path / "program.py")
+    assert ran.trace()["torchwhy_contents"] is None
+
+
+WITHOUT_STEPS = """
+import time
+import torch
+
+state = torch.full((300, 400), 1e-40)
+began = time.process_time()
+while time.process_time() < began + 3:
+    decayed = state * 0.5
+"""
+
+
+def test_a_program_without_steps_is_watched_after_what_is_recorded(profile_program, tmp_path):
+    (tmp_path / "program.py").write_text(WITHOUT_STEPS)
+    ran = profile_program("--seconds", "0.3", program=tmp_path / "program.py")
+    noted = ran.trace()["torchwhy_contents"]
+    assert noted["steps"] == 0
+    (trial,) = noted["trials"]
+    assert trial["operator"] == "aten::mul"
+    assert trial["looks"] == trial["subnormal"] > 8
+    assert trial["reruns"] == 8
+    assert noted["cost_s"] < 1
