@@ -148,7 +148,7 @@ def test_a_tight_loop_is_recorded_in_windows_over_the_run(monkeypatch):
     assert session.cut
     assert session.ordered
     [held, left_out] = session.notes
-    assert "stood still" in held
+    assert "was stopped" in held
     events = sum(session.count_events())
     assert f"in {len(begins)} windows with {events} events" in left_out
     assert left_out.endswith("REMEDY")

@@ -196,7 +196,7 @@ class WholeRun:
             self._session.leave_out_first(self._beginning)
         if self._spent_s >= _LONG_S:
             self._session.notes.append(
-                f"the program stood still for {self._held_s:.3g} s while torchwhy put away what it had recorded"
+                f"the program was stopped for {self._held_s:.3g} s while torchwhy stored its recording"
             )
         note = self._left_out()
         if note:
