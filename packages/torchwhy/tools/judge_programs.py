@@ -142,7 +142,8 @@ def row(program: Path, runs: int, clock: str, folder: Path) -> tuple[str, bool]:
     verdict = judge(report, program)
     saved = sorted(savings(program, runs, clock))
     saving, noise = statistics.median(saved), saved[-1] - saved[0]
-    fits = verdict.stake is not None and LEAST * saving <= verdict.stake <= MOST * saving + noise
+    wrong_results = verdict.stake == 0  # mending them saves no time
+    fits = wrong_results or (verdict.stake is not None and LEAST * saving <= verdict.stake <= MOST * saving + noise)
     words = ["yes" if right else "no" for right in (verdict.cause, verdict.line)]
     stake = "-" if verdict.stake is None else f"{verdict.stake:.0%}"
     columns = f"{words[0]:>5} {words[1]:>5} {stake:>6} {saving:>6.0%} +-{noise:.0%} {'' if fits else 'off'}"

@@ -15,7 +15,7 @@ TINY = torch.finfo(torch.float32).tiny
 
 @pytest.fixture(autouse=True)
 def all_calls(monkeypatch):
-    """Small operators are looked at, too."""
+    """Small operators are examined, too."""
     monkeypatch.setattr(trials, "COSTLY_NS", 0)
     monkeypatch.setattr(trials, "LARGE", 1 << 12)
 
