@@ -8,7 +8,7 @@ mark its line, and the argument `mended` runs the same program without the mista
 turn, from the first call of a module to the end. A row per program: the first two findings; whether one of the first
 three names the cause, and the line or its function; the share of the time that finding states (its stake), and the
 share that mending saves. A stake is right between 0.8 times the saving and 1.5 times the saving plus its noise; wrong
-results have none. Of healthy programs a row shows the findings that ask for a change. Exit status 1 when anything is
+results lack one. Of healthy programs a row shows the findings that ask for a change. Exit status 1 when anything is
 wrong.
 """
 
