@@ -114,7 +114,7 @@ def costly_lines_block(
         when: in which view.
         on_gpu: whether their time is that of the GPU's work.
     """
-    rows = tuple((percent(line.share), _line_text(line, steps)) for line in lines)
+    rows = tuple((percent(line.share), _line_text(line, steps, on_gpu=on_gpu)) for line in lines)
     if not rows:
         return ()
     what = "the GPU's work" if on_gpu else "operators"
@@ -122,7 +122,7 @@ def costly_lines_block(
     return (Facts(rows, f"Where in the program (of {whole}; {what} with the backward pass)", when),)
 
 
-def _line_text(line: CostlyLine, steps: int) -> str:
+def _line_text(line: CostlyLine, steps: int, *, on_gpu: bool) -> str:
     """A line of the program with what is known of it, as a paragraph."""
     place = f"{line.line}: {line.source}" if line.source else line.line
     place += f" (and {counted(len(line.others), 'other line', 'other lines')} there)" if line.others else ""
@@ -134,7 +134,12 @@ def _line_text(line: CostlyLine, steps: int) -> str:
     parts += [f"{duration(line.python_us)} in Python"] if 10 * line.python_us >= line.time_us else []
     spent = f"{duration(line.time_us)}{f' ({enumeration(parts)})' if parts else ''}"
     sized = {one.name for one in line.operators if one.shapes}
-    calls = enumeration([_operator_text(one, steps, others=one.name in sized) for one in line.operators])
+    calls = enumeration(
+        [
+            (f"{duration(one.time_us)} in " if on_gpu else "") + _operator_text(one, steps, others=one.name in sized)
+            for one in line.operators
+        ]
+    )
     sentences = [f"{place}{called}.", f"{spent}{f': {calls}' if calls else ''}."]
     if line.bound:
         rate = (
