@@ -19,7 +19,9 @@ from tests.rules import (
 from tests.traces import Story, samples
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.host.launch_gaps import fewer_launches
 from torchwhy.trace.meaning.libraries import VOCABULARIES
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.wording import duration
 
 
@@ -652,3 +654,14 @@ def test_a_loop_that_does_more_than_recurrent_cells_gets_the_general_advice():
 def test_a_line_of_a_script_is_in_the_fix():
     finding = one(case_computed_again.a_script_without_functions_runs_a_frozen_module(), "computed-again")
     assert finding.fix.endswith("its features. See line 20 of train.py.")
+
+
+@pytest.mark.parametrize("compiled_us", [0, 10, 400, 600, 1000])
+def test_replaying_compiled_parts_is_advised_where_the_device_waits_for_these(compiled_us):
+    """In a program that compiles a hundredth of what it calls, it would gain nothing."""
+    story = Story()
+    story.op("aten::mm", 0, 1000)
+    if compiled_us:
+        story.op("Torch-Compiled Region: 0/0", 0, compiled_us)
+    advice = fewer_launches(story.trace(), Intervals.union([0], [1_000_000]))
+    assert ("the compiled parts" in advice) == (compiled_us > 500)

@@ -44,7 +44,7 @@ from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import Groups
 from torchwhy.trace.tables.short_operators import short_operators
-from torchwhy.wording import duration, enumeration, percent
+from torchwhy.wording import digits, duration, enumeration, percent
 
 __all__ = ["bound_and_rate", "operators_of", "remarks_on", "shape_text", "time_of_calls"]
 
@@ -436,7 +436,8 @@ def _slower_than_others(trace: Trace, line: ProgramLine) -> Iterator[str]:
             own, best = float(mine.work[here].sum() / spent[here].sum()), float((every.work / all_spent)[there].max())
             if _SLOW * own < best:
                 yield (
-                    f"Its {kind} reaches {own:.3g} GFLOP/s; the fastest call of its kind in this recording {best:.3g}."
+                    f"Its {kind} reaches {digits(own)} GFLOP/s; the fastest call of its kind in this recording "
+                    f"{digits(best)}."
                 )
 
 

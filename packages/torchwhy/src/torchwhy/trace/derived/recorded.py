@@ -27,7 +27,7 @@ LONG_WAIT_NS: Final = 1_000_000
 """Waits for a device that take so long together show that it had work."""
 
 FEW_NODES: Final = 0.05
-"""Where nodes of autograd take less of a backward pass than this, the thread that runs the others is not in the file."""
+"""Where nodes of autograd take less of a backward pass, the thread that runs the others is not in the file."""
 
 PARTS: Final = (
     ("kernels", (Kind.KERNEL,)),
