@@ -101,7 +101,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
 
 
 def _sort(kernels: Kernels, at: Int64) -> str:
-    """The words for kernels whose time is that of reading and writing."""
+    """The words for kernels that read and write more than they compute."""
     alike = bool(kernels.that(lambda name: name.operation == "elementwise")[at].all())
     return "elementwise" if alike else "memory-bound"
 

@@ -169,7 +169,7 @@ def _unseen_backward(trace: Trace) -> Intervals:
     """
     events, nodes = trace.events, trace.when(trace.events.of(AUTOGRAD_NODE | BACKWARD))
     called = trace.when(events.of(BACKWARD_LABEL | BACKWARD_CALL))
-    # Some nodes, such as those of a last leaf, run in the thread that waits.
+    # Some nodes, such as a last leaf, run in the thread that waits.
     if not len(events.rows(Kind.OPERATOR)) or (len(nodes) and (nodes & called).total >= FEW_NODES * called.total):
         return Intervals.union([], [])
     if len(called):
