@@ -474,3 +474,16 @@ def test_a_backward_pass_of_which_some_nodes_are_in_the_file_is_not_time_between
             story.op("autograd::engine::evaluate_function: AccumulateGrad", at + 402 + 12 * k, 3 if nodes < 40 else 11)
     parts = {part.name: part.time_us for part in report_on(story).breakdown.parts}
     assert ("unrecorded" in parts or "unknown" in parts) == (nodes < 40), parts
+
+
+@pytest.mark.parametrize("us", [100, 440, 490])
+def test_a_wait_for_the_device_within_a_backward_pass_is_no_missing_thread(us):
+    story = Story()
+    for at in story.steps(3, 1000):
+        story.kernel("sgemm", at + 20, 800, launch_at=at + 10)
+        story.note("## backward ##", at + 400, 500)
+        story.op("autograd::engine::evaluate_function: AccumulateGrad", at + 401, 8)
+        story.call("cudaDeviceSynchronize", at + 409, us)
+        story.op("aten::mm", at + 409 + us, 491 - us)
+    parts = {part.name: part.time_us for part in report_on(story).breakdown.parts}
+    assert not {"unrecorded", "unknown"} & {*parts}, parts

@@ -26,8 +26,8 @@ __all__ = ["Recorded", "recorded"]
 LONG_WAIT_NS: Final = 1_000_000
 """Waits for a device that take so long together show that it had work."""
 
-FEW_NODES: Final = 0.05
-"""Where nodes of autograd take less of a backward pass, the thread that runs the others is not in the file."""
+HARDLY_ANY: Final = 0.9
+"""Where nothing runs for this part of a backward pass, the thread that runs most of its nodes is not in the file."""
 
 PARTS: Final = (
     ("kernels", (Kind.KERNEL,)),
@@ -167,14 +167,15 @@ def _unseen_backward(trace: Trace) -> Intervals:
 
     On a device the engine runs it in a separate thread, which some files lack.
     """
-    events, nodes = trace.events, trace.when(trace.events.of(AUTOGRAD_NODE | BACKWARD))
+    events, nodes = trace.events, trace.events.any_of(AUTOGRAD_NODE | BACKWARD)
     called = trace.when(events.of(BACKWARD_LABEL | BACKWARD_CALL))
-    # Some nodes, such as a last leaf, run in the thread that waits.
-    if not len(events.rows(Kind.OPERATOR)) or (len(nodes) and (nodes & called).total >= FEW_NODES * called.total):
+    if not len(events.rows(Kind.OPERATOR)) or (nodes and not len(called)):
         return Intervals.union([], [])
     if len(called):
         alone = called - events.times_of(events.rows(Kind.OPERATOR))
-        return alone if 2 * alone.total > called.total else Intervals.union([], [])
+        if nodes:  # a few of them, such as a last leaf, run in the thread that waits
+            alone = alone - events.times_of(events.rows(Kind.RUNTIME))
+        return alone if alone.total > (HARDLY_ANY if nodes else 0.5) * called.total else Intervals.union([], [])
     trained = trace.has_gpu and events.any_of(OPTIMIZER_STEP)
     return _without_calls(trace) if trained else Intervals.union([], [])
 
