@@ -364,6 +364,16 @@ def test_a_kernel_that_varies_is_told_by_its_median_and_its_mean():
     assert "580 us at the median, 1.08 ms on average, from 580 us to 3.10 ms" in finding.cause
 
 
+@pytest.mark.parametrize("first", [0, 7, 100])
+@pytest.mark.parametrize("slow", range(5))
+def test_a_step_is_named_by_its_number(first, slow):
+    story = Story()
+    for i in range(5):
+        story.step(first + i, 4000 * i, 4000)
+        story.kernel("ampere_sgemm_128x64_nn", 4000 * i + 30, 3100 if i == slow else 580, launch_at=4000 * i + 5)
+    assert f"most in step {first + slow}: " in only("same-kernel-varies", story).cause
+
+
 def test_the_last_result_counts_though_its_slice_is_read_after_the_recording():
     story = wasted.the_last_position_is_read()
     whole = only("unread-result", story)

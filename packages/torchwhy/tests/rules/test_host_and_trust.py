@@ -19,7 +19,9 @@ from tests.rules import (
 from tests.traces import Story, samples
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.host.launch_gaps import fewer_launches
 from torchwhy.trace.meaning.libraries import VOCABULARIES
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.wording import duration
 
 
@@ -73,7 +75,7 @@ def test_waits_are_counted_with_their_like():
 
 def test_the_phase_of_training_in_which_the_device_waits_is_named():
     finding = one(case_host_bound.training(forward_every_us=40), "overhead-bound")
-    assert "all of it in the forward pass" in finding.title
+    assert finding.title.endswith("% it waits for the next launch in the forward pass")
     assert "foreach" not in finding.fix, "the device has work while the optimizer runs"
     gaps = 4 * 29 * (40 - 5)
     assert finding.stretches.total / 1000 == pytest.approx(gaps, rel=0.1)
@@ -462,7 +464,8 @@ def test_each_cause_of_waits_for_batches_has_its_own_advice():
     dataset = one(case_batches.the_dataset_is_slow(), "dataloader-wait")
     for plain in (once, dataset):
         assert "made in the program's own process (num_workers=0)" in plain.cause
-        assert plain.fix.startswith("A batch is made in 300 us (median): a worker process takes as long")
+        assert plain.fix.startswith("Take each batch out of tensors at once")
+        assert "a batch is made in 300 us (median)" in plain.fix
     fetch = "torch/utils/data/_utils/fetch.py(52): fetch |data = [self.dataset[i] for i in index]"
     longer = one(case_batches.in_own_process(us=600, frame=fetch), "dataloader-wait")
     assert longer.fix.startswith("Give the DataLoader num_workers=4 or so")
@@ -651,3 +654,14 @@ def test_a_loop_that_does_more_than_recurrent_cells_gets_the_general_advice():
 def test_a_line_of_a_script_is_in_the_fix():
     finding = one(case_contents.a_script_without_functions_runs_a_frozen_module(), "computed-again")
     assert finding.fix.endswith("its features. See line 20 of train.py.")
+
+
+@pytest.mark.parametrize("compiled_us", [0, 10, 400, 600, 1000])
+def test_replaying_compiled_parts_is_advised_where_the_device_waits_for_these(compiled_us):
+    """In a program that compiles a hundredth of what it calls, it would gain nothing."""
+    story = Story()
+    story.op("aten::mm", 0, 1000)
+    if compiled_us:
+        story.op("Torch-Compiled Region: 0/0", 0, compiled_us)
+    advice = fewer_launches(story.trace(), Intervals.union([0], [1_000_000]))
+    assert ("the compiled parts" in advice) == (compiled_us > 500)

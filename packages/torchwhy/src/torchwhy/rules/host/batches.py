@@ -65,7 +65,8 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     seen = evidence(trace, rows, times=waited)
     called = ""
     if single:
-        called = called_there(trace, lost, main_calls(trace, lost))
+        calls = main_calls(trace, lost)
+        called = called_there(trace, lost, calls[~events.are(LOADER_FRAME, calls)])
         cause, fix = _in_own_process(trace, rows, lost)
         seen += (*python_lines(trace, lost), *_asked_at(trace, lost))
     elif starts.total * 2 > lost.total:
@@ -163,8 +164,8 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, st
     usual = float(np.median(trace.events.dur[rows]))
     if usual < HANDED_OVER_NS:
         return cause + line, (
-            f"A batch is made in {duration_ns(usual)} (median): a worker process takes as long to hand one over. Take "
-            "each batch out of tensors at once, x[i : i + n], or make it larger."
+            "Take each batch out of tensors at once, x[i : i + n], or make it larger. Worker processes gain nothing: "
+            f"a batch is made in {duration_ns(usual)} (median), and to hand one over takes as long."
         )
     workers = (
         "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. Worker processes "
