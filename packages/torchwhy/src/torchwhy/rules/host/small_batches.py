@@ -12,8 +12,10 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
+from torchwhy.trace.derived.host_activity import batch_waits
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.arithmetic import CONVOLUTION, PRODUCT
 from torchwhy.trace.model.intervals import Intervals
@@ -47,7 +49,8 @@ def small_batches(
     learning rate to match.
 
     Known problems: training that must learn from one sample at a time, as online learning, has no batch. The time at
-    stake is for a batch eight times as large.
+    stake is for a batch eight times as large: of the passes, from the first product to the end of the optimizer's step,
+    and of the waits for batches. What a step does besides, as an agent that acts, is not part of it.
     """
     events, window, program = trace.events, trace.derived(steady_window), trace.derived(forward_pass)
     updates = events.of(OPTIMIZER_STEP)
@@ -64,6 +67,8 @@ def small_batches(
     whole = Intervals.union([window.start], [window.end])
     if 2 * at_stake(trace, whole).total < whole.total:
         return
+    passes = _passes(trace, chosen, updates) | trace.derived(batch_waits)
+    passes = passes.clip(window.start, window.end)
     most = max(sizes)
     # A loop over samples, or over time steps, calls all layers as often: so often is the rarest call.
     times = Groups(events.name[chosen], events.text_ids("Input Dims", chosen)).count.min() / len(updates)
@@ -73,8 +78,8 @@ def small_batches(
         title=f"Each step {does} {counted(most, 'row')}: its {len(places) / len(updates):,.0f} products take "
         f"{percent(window.share(events.times_of(chosen)))} of the time",
         confidence="medium",
-        time_us=whole.total / 1000 * SAVED,
-        stretches=whole,
+        time_us=passes.total / 1000 * SAVED,
+        stretches=passes,
         window=window,
         evidence=evidence(trace, chosen),
         cause="With so few rows in each call a step is the overhead of its calls; more rows need no more calls.",
@@ -83,6 +88,16 @@ def small_batches(
         if loops
         else "Use a larger batch size, such as DataLoader(..., batch_size=32), and adapt the learning rate.",
     )
+
+
+def _passes(trace: Trace, products: Int32, updates: Int32) -> Intervals:
+    """From the first product after one optimizer step to the end of the next one, in each step."""
+    events = trace.events
+    begins, ends = np.sort(events.ts[products]), np.sort(events.end[updates])
+    first = np.searchsorted(begins, np.append(np.int64(events.ts[products].min()), ends[:-1]))
+    known = first < len(begins)
+    starts, ends = begins[first[known]], ends[known]
+    return Intervals.union(starts[starts < ends], ends[starts < ends])
 
 
 def _rows(taken: tuple[int, ...], *, convolves: bool) -> int:
