@@ -280,7 +280,9 @@ def _inside(trace: Trace, rows: Int32) -> Flags:
 def _may_be_learned(trace: Trace, row: int) -> bool:
     """Whether the mask of attention in a forward pass has numbers, which may require gradients."""
     sizes, kinds = shapes(trace, row), dtypes(trace, row)
-    return len(sizes) > 3 and len(sizes[3]) > 0 and kinds[3:4] != ["bool"] and len(_backward_of(trace, [(row, row)])) > 0
+    return (
+        len(sizes) > 3 and len(sizes[3]) > 0 and kinds[3:4] != ["bool"] and len(_backward_of(trace, [(row, row)])) > 0
+    )
 
 
 def _reasons(trace: Trace, rows: Int32) -> list[str]:
