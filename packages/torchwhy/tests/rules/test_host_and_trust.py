@@ -15,6 +15,7 @@ from tests.rules import (
     case_steps,
     case_tensor_loops,
     case_trust_recorded,
+    case_wasted,
 )
 from tests.traces import Story, samples
 from torchwhy.rules.catalogue import all_rules
@@ -125,6 +126,20 @@ def test_slow_steps_of_a_busy_machine_are_not_the_programs(waited_us, severity):
     finding = one(story, "step-tail")
     assert finding.severity == severity
     assert (finding.fix == "Record again on an idle machine.") == (severity == "info")
+
+
+@pytest.mark.parametrize(("count", "severity"), [(10, "info"), (12, "info"), (16, "high")])
+def test_the_last_batch_of_an_epoch_on_a_busy_machine_is_no_slow_step(count, severity):
+    """Two steps call some more operators, as at the end of an epoch; the program waited for longer than they lost."""
+    story, at = Story(gpu=None), 0
+    for i in range(8):
+        step_us, calls = (3000, count) if i in {3, 7} else (500, 10)
+        story.step(i, at, step_us)
+        for k in range(calls):
+            story.op("aten::mm", at + step_us * k / calls, 20)
+        at += step_us
+    story.top["torchwhy_processor_time"] = {"wall_us": 9000.0, "waited_us": 5000.0, "load": 4.0, "cores": 2}
+    assert one(story, "step-tail").severity == severity
 
 
 @pytest.mark.parametrize(("each_us", "severity"), [(175, "info"), (20, "high")])
@@ -459,6 +474,18 @@ def test_each_cause_of_waits_for_batches_has_its_own_advice():
     collating = one(case_batches.the_collate_function_is_slow(), "dataloader-wait")
     assert "The collate function runs in the program's own process: 67% of the stacks" in collating.cause
     assert "whole tensors" in collating.fix
+    collate = "torch/utils/data/_utils/fetch.py(55): fetch |return self.collate_fn(data)"
+    numbers = (
+        "data.py(9): <listcomp> |x = [float(t) for t in row]",
+        "data.py(9): collate |x = [float(t) for t in row]",
+    )
+    assert (
+        "whole tensors" in one(case_batches.in_own_process(us=600, frame=collate, below=numbers), "dataloader-wait").fix
+    )
+    texts = ("data.py(7): mask |return NAMES.sub(text)", "data.py(9): collate |x = [mask(t) for t in rows]")
+    masking = one(case_batches.in_own_process(us=600, frame=collate, below=texts), "dataloader-wait")
+    assert "The collate function runs in the program's own process" in masking.cause
+    assert masking.fix.startswith("Make that line cheaper")
     dataset = one(case_batches.the_dataset_is_slow(), "dataloader-wait")
     for plain in (once, dataset):
         assert "made in the program's own process (num_workers=0)" in plain.cause
@@ -525,6 +552,16 @@ def test_where_recorded_stacks_may_be_the_reason_the_fix_is_to_record_without_th
     finding = one(story, "overhead-bound")
     assert finding.fix.startswith("Record once more without Python stacks") == stacks
     assert finding.confidence == ("low" if stacks else "medium")
+
+
+@pytest.mark.parametrize("plays_us", [0, 8000])
+def test_what_an_agent_does_before_it_trains_is_no_overhead_of_small_batches(plays_us):
+    story = Story(gpu=None)
+    for at in story.steps(4, plays_us + 1000):
+        story.op("aten::add", at + 1, plays_us + 8)
+        case_wasted.train_on(story, at + plays_us, 1)
+    finding = one(story, "small-batches")
+    assert finding.time_us == pytest.approx(4 * (800 - 10) * 7 / 8)
 
 
 def pausing(*stack):
