@@ -12,10 +12,10 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
-from torchwhy.trace.derived.host_activity import batch_waits
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.arithmetic import CONVOLUTION, PRODUCT
 from torchwhy.trace.model.intervals import Intervals
@@ -49,8 +49,8 @@ def small_batches(
     learning rate to match.
 
     Known problems: training that must learn from one sample at a time, as online learning, has no batch. The time at
-    stake is for a batch eight times as large: of the passes, from the first product to the end of the optimizer's step,
-    and of the waits for batches. What a step does besides, as an agent that acts, is not part of it.
+    stake is for a batch eight times as large. Between an optimizer's step and the first product of the next pass an
+    agent may act: where as many operators run there as in a pass, that time is not part of it.
     """
     events, window, program = trace.events, trace.derived(steady_window), trace.derived(forward_pass)
     updates = events.of(OPTIMIZER_STEP)
@@ -67,8 +67,7 @@ def small_batches(
     whole = Intervals.union([window.start], [window.end])
     if 2 * at_stake(trace, whole).total < whole.total:
         return
-    passes = _passes(trace, chosen, updates) | trace.derived(batch_waits)
-    passes = passes.clip(window.start, window.end)
+    training = whole - _acting(trace, _passes(trace, chosen, updates), whole)
     most = max(sizes)
     # A loop over samples, or over time steps, calls all layers as often: so often is the rarest call.
     times = Groups(events.name[chosen], events.text_ids("Input Dims", chosen)).count.min() / len(updates)
@@ -78,8 +77,8 @@ def small_batches(
         title=f"Each step {does} {counted(most, 'row')}: its {len(places) / len(updates):,.0f} products take "
         f"{percent(window.share(events.times_of(chosen)))} of the time",
         confidence="medium",
-        time_us=passes.total / 1000 * SAVED,
-        stretches=passes,
+        time_us=training.total / 1000 * SAVED,
+        stretches=training,
         window=window,
         evidence=evidence(trace, chosen),
         cause="With so few rows in each call a step is the overhead of its calls; more rows need no more calls.",
@@ -98,6 +97,21 @@ def _passes(trace: Trace, products: Int32, updates: Int32) -> Intervals:
     known = first < len(begins)
     starts, ends = begins[first[known]], ends[known]
     return Intervals.union(starts[starts < ends], ends[starts < ends])
+
+
+def _acting(trace: Trace, passes: Intervals, whole: Intervals) -> Intervals:
+    """The stretches between passes in which as many operators run as in a pass."""
+    outer = trace.derived(outer_operators)
+    begins = np.sort(trace.events.ts[outer[trace.events.lane[outer] == trace.main_lane]])
+    between = whole - passes
+
+    def operators(when: Intervals) -> Int64:
+        return np.searchsorted(begins, when.ends) - np.searchsorted(begins, when.starts)
+
+    if not len(passes) or not len(between):
+        return Intervals.union([], [])
+    acts = operators(between) >= np.median(operators(passes))
+    return Intervals(between.starts[acts], between.ends[acts])
 
 
 def _rows(taken: tuple[int, ...], *, convolves: bool) -> int:
