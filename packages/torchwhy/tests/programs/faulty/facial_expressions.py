@@ -35,10 +35,8 @@ class Faces(Dataset):
 
 def write_csv(rows=600):
     rng = np.random.default_rng(0)
-    lines = ["emotion,pixels"]
-    for _ in range(rows):
-        lines.append(f"{rng.integers(7)},{' '.join(map(str, rng.integers(0, 256, 2304)))}")
-    return io.StringIO("\n".join(lines))
+    faces = (f"{rng.integers(7)},{' '.join(map(str, rng.integers(0, 256, 2304)))}" for _ in range(rows))
+    return io.StringIO("\n".join(["emotion,pixels", *faces]))
 
 
 def main():
