@@ -433,6 +433,24 @@ def test_attention_that_drops_weights_out_on_the_cpu_is_a_choice():
     assert (only("sdpa-math-backend", chosen).severity, only("sdpa-math-backend", plain).severity) == ("low", "high")
 
 
+@pytest.mark.parametrize(
+    ("mask", "trained", "severity"),
+    [("float", True, "info"), ("float", False, "high"), ("bool", True, "high"), (None, True, "high")],
+)
+def test_a_learned_bias_of_attention_is_no_fault_on_the_cpu(mask, trained, severity):
+    story, shape = Story(gpu=None), [2, 8, 128, 64]
+    for at in story.steps(4, 1000):
+        dims = [shape] * 3 + ([[2, 8, 128, 128]] if mask else [])
+        kinds = ["float"] * 3 + ([mask] if mask else [])
+        story.op("aten::_scaled_dot_product_attention_math", at + 2, 500, **{"Input Dims": dims, "Input type": kinds})
+        given = {"Sequence number": 7 + at, "Fwd thread id": 0} if trained else {}
+        story.op("aten::bmm", at + 10, 400, **given)
+        if trained:
+            given = {"Sequence number": 7 + at, "Fwd thread id": 1}
+            story.op("autograd::engine::evaluate_function: BmmBackward0", at + 600, 300, **given)
+    assert only("sdpa-math-backend", story).severity == severity
+
+
 def decomposed(name, given, dims):
     """Steps of one decomposition."""
     story = Story(gpu=None)

@@ -15,6 +15,7 @@ from tests.rules import (
     case_steps,
     case_tensor_loops,
     case_trust_recorded,
+    case_wasted,
 )
 from tests.traces import Story, samples
 from torchwhy.rules.catalogue import all_rules
@@ -127,6 +128,20 @@ def test_slow_steps_of_a_busy_machine_are_not_the_programs(waited_us, severity):
     finding = one(story, "step-tail")
     assert finding.severity == severity
     assert (finding.fix == "Record again on an idle machine.") == (severity == "info")
+
+
+@pytest.mark.parametrize(("count", "severity"), [(10, "info"), (12, "info"), (16, "high")])
+def test_the_last_batch_of_an_epoch_on_a_busy_machine_is_no_slow_step(count, severity):
+    """Two steps call some more operators, as at the end of an epoch; the program waited for longer than they lost."""
+    story, at = Story(gpu=None), 0
+    for i in range(8):
+        step_us, calls = (3000, count) if i in {3, 7} else (500, 10)
+        story.step(i, at, step_us)
+        for k in range(calls):
+            story.op("aten::mm", at + step_us * k / calls, 20)
+        at += step_us
+    story.top["torchwhy_processor_time"] = {"wall_us": 9000.0, "waited_us": 5000.0, "load": 4.0, "cores": 2}
+    assert one(story, "step-tail").severity == severity
 
 
 @pytest.mark.parametrize(("each_us", "severity"), [(175, "info"), (20, "high")])
@@ -461,6 +476,18 @@ def test_each_cause_of_waits_for_batches_has_its_own_advice():
     collating = one(case_batches.the_collate_function_is_slow(), "dataloader-wait")
     assert "The collate function runs in the program's own process: 67% of the stacks" in collating.cause
     assert "whole tensors" in collating.fix
+    collate = "torch/utils/data/_utils/fetch.py(55): fetch |return self.collate_fn(data)"
+    numbers = (
+        "data.py(9): <listcomp> |x = [float(t) for t in row]",
+        "data.py(9): collate |x = [float(t) for t in row]",
+    )
+    assert (
+        "whole tensors" in one(case_batches.in_own_process(us=600, frame=collate, below=numbers), "dataloader-wait").fix
+    )
+    texts = ("data.py(7): mask |return NAMES.sub(text)", "data.py(9): collate |x = [mask(t) for t in rows]")
+    masking = one(case_batches.in_own_process(us=600, frame=collate, below=texts), "dataloader-wait")
+    assert "The collate function runs in the program's own process" in masking.cause
+    assert masking.fix.startswith("Make that line cheaper")
     dataset = one(case_batches.the_dataset_is_slow(), "dataloader-wait")
     for plain in (once, dataset):
         assert "made in the program's own process (num_workers=0)" in plain.cause
@@ -530,6 +557,18 @@ def test_where_recorded_stacks_may_be_the_reason_the_fix_is_to_record_without_th
     assert finding.confidence == ("low" if stacks else "medium")
 
 
+@pytest.mark.parametrize(("calls", "training_us"), [(2, 9000), (50, 790)])
+def test_what_an_agent_does_before_it_trains_is_no_overhead_of_small_batches(calls, training_us):
+    """A step of 9 ms calls some operators in its first 8 ms, then trains with six."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 9000):
+        for k in range(calls):
+            story.op("aten::add", at + 100 + 7000 * k / calls, 10)
+        case_wasted.train_on(story, at + 8000, 1)
+    finding = one(story, "small-batches")
+    assert finding.time_us == pytest.approx(4 * training_us * 7 / 8, rel=0.1)
+
+
 def pausing(*stack):
     """Steps of 1 ms, of which 900 us show these frames, the innermost first, and no operator."""
     story = Story(gpu=None)
@@ -592,7 +631,7 @@ def test_a_line_that_makes_a_known_slow_call_has_its_own_advice(line, below, adv
 
 def test_a_line_that_says_nothing_gets_the_general_advice():
     finding = one(pausing("train.py(30): step |self.device.poll()"), "between-steps-gap")
-    assert finding.fix.startswith("If it is no part of the work, move it off the loop")
+    assert finding.fix.startswith("Make that line cheaper or run it less often")
     assert "record_function" not in finding.fix, "the line is known"
 
 
