@@ -49,9 +49,11 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     if events.any_of(LEARNED_FILTER):
         return
     rows = _on_main(trace, DESIGN_FILTER)
-    around = np.searchsorted(events.ts[rows], events.ts[_on_main(trace, DESIGN_AGAIN)], "right") - 1
     step, is_new = trace.step_of(rows), np.ones(len(rows), np.bool_)
-    is_new[around[around >= 0]] = False
+    again = events.ts[_on_main(trace, DESIGN_AGAIN)]
+    around = np.searchsorted(events.ts[rows], again, "right") - 1
+    again, around = again[around >= 0], around[around >= 0]
+    is_new[around[again < events.ts[rows[around]] + events.dur[rows[around]]]] = False  # other operators design, too
     where = np.setdiff1d(step[step >= 0], step[is_new])
     if len(where) < max(steps, len(trace.steps_found) - 1):
         return

@@ -180,6 +180,17 @@ def random_filters():
 
 
 @silent("coefficients-recomputed-per-call")
+def random_filters_before_another_operator_that_designs():
+    def each(story, at, i):
+        story.op("torchfx design", at, 80)
+        story.op("torchfx_ext::color_sections", at + 100, 80)
+        story.op("torchfx design again", at + 170, 2)
+        filtering(story, at + 500, 300)
+
+    return loop(each)
+
+
+@silent("coefficients-recomputed-per-call")
 def two_equal_random_filters():
     return designs(range(5), [])
 

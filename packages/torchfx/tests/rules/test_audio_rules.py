@@ -80,20 +80,28 @@ MAKERS = {
 }
 
 
+G5 = "coefficients-recomputed-per-call"
+
+
+def designs_again(trace):
+    """Whether the rule says so, however small the part of the time is: other programs may stretch steps."""
+    return G5 in {finding.slug for finding in diagnose(trace, thresholds={G5: {"share": 0.0}}).findings}
+
+
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_equal_filters_made_in_the_loop_are_seen_and_others_are_not(recorded, make):
     trace = recorded(lambda k: WAVE | make(3))
-    assert "coefficients-recomputed-per-call" in slugs(trace)
+    assert designs_again(trace)
     for step in (lambda k: WAVE | make(10 + k), lambda k: WAVE | make(20 + k) | make(20 + k)):
         trace = recorded(step)
         assert trace.events.any_of(DESIGN_FILTER)
-        assert "coefficients-recomputed-per-call" not in slugs(trace)
+        assert not designs_again(trace)
 
 
 def test_designs_by_operators_as_in_compiled_code_are_seen_where_they_stay(recorded):
     for change, seen in ((0, True), (7, False)):
         trace = recorded(lambda k, change=change: torch.ops.torchfx_ext.weighting_sos("A", 44_100.0 + change * k))
-        assert ("coefficients-recomputed-per-call" in slugs(trace)) == seen
+        assert designs_again(trace) == seen
 
 
 def test_filters_made_once_are_not(recorded):
