@@ -140,7 +140,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def digits(number: float, count: int = 3) -> str:
-    """Return a number with so many significant digits, all of a large one, never as 1.23e+03.
+    """Return a number with `count` significant digits, or all digits of a large one, never as 1.23e+03.
 
     >>> digits(1234.5), digits(999.7), digits(12.345), digits(2.0), digits(15.49, 2), digits(0.01234)
     ('1,234', '1,000', '12.3', '2', '15', '0.0123')

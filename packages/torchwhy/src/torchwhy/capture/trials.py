@@ -28,10 +28,10 @@ COSTLY_NS: Final = 50_000
 
 FIRST: Final = 16
 EVERY: Final = 7
-"""Of a site's calls so many first ones are examined, then each seventh: layers share a line, seldom seven of them."""
+"""The first 16 calls of a site are examined, then each seventh: layers share a line, seldom seven of them."""
 
 LOOKS: Final = 64
-"""So many calls of a site are examined, at most."""
+"""At most this number of calls of a site is examined."""
 
 SUBNORMAL: Final = 0.01
 """From this part of a sample of subnormal numbers on, a call is tried without them."""
@@ -48,7 +48,7 @@ LARGE: Final = 1 << 18
 """Neither is one with fewer numbers."""
 
 BLOCK: Final = 1 << 21
-"""Of a larger matrix so many numbers, whole rows of it, are tried."""
+"""At most this number of a matrix's numbers is tried, in whole rows."""
 
 MOST_BYTES: Final = 1 << 28
 """An operator with a larger result is not run again."""
@@ -57,7 +57,7 @@ RUNS: Final = 8
 """A site is tried so often without subnormal numbers, at most."""
 
 FIRST_RUNS: Final = 3
-"""The first so many looks at subnormal numbers are followed by a run, then each third: such numbers become more."""
+"""The first three looks at subnormal numbers are followed by a run, then each third: such numbers become more."""
 
 PRODUCTS: Final = 3
 """It is tried so often with a sparse matrix."""
@@ -326,7 +326,7 @@ _BITS: Final[dict[torch.dtype, tuple[type[np.unsignedinteger[Any]], int, int]]] 
     torch.float32: (np.uint32, 1 << 23, 0xFF << 23),
     torch.float64: (np.uint64, 1 << 52, 0x7FF << 52),
 }
-"""Of each type the bits of a number as a type of integers, the smallest normal number, and infinity."""
+"""The type of integers for the bits of a number, the bits of the smallest normal number, and of infinity."""
 
 
 def _numbers(tensor: torch.Tensor) -> _Numbers | None:

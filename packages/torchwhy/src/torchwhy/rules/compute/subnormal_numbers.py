@@ -12,13 +12,13 @@ from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.contents import Trial, calls_of, contents, parts_of
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import digits, percent
 
 __all__ = ["subnormal_numbers"]
 
 
 FOLLOWS: Final = 1.5
-"""An operator follows the processor's mode if it takes at most so many times the time that a floor leaves."""
+"""An operator follows the processor's mode if it then takes at most this many times the time with a floor."""
 
 
 @rule("D76", "subnormal-numbers", source="operators run again without subnormal numbers", frees="host")
@@ -54,7 +54,7 @@ def subnormal_numbers(trace: Trace, *, runs: int = 3, share: float = 0.05) -> It
     times = sum(one.plain_us for one in slow) / max(sum(map(_without_us, slow)), 1e-3)
     floor = "Keep numbers away from zero where they decay: x.clamp_min(1e-30), or a constant that is added."
     yield Finding(
-        title=f"Subnormal numbers make {short_names(slow)} {times:.2g} times as slow: {percent(part)} of the time",
+        title=f"Subnormal numbers make {short_names(slow)} {digits(times, 2)} times as slow: {percent(part)} of the time",
         confidence="high",
         time_us=saved_us,
         stretches=when,

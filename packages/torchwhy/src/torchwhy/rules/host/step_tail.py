@@ -24,7 +24,7 @@ _MORE: Final = 2.0
 """A step with at least this many times the others' operators does something else."""
 
 _ALIKE: Final = 1.25
-"""A step with no more than so many times the others' operators does nothing else: the first of an epoch draws an order,
+"""A step with at most this many times the others' operators does nothing else: the first of an epoch draws an order,
 the last has fewer samples.
 """
 
