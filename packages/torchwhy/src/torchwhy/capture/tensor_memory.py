@@ -11,7 +11,7 @@ __all__ = ["UnlikeError", "memory_of", "on_processor", "pieces_of"]
 
 PIECES: Final = 64
 PIECE: Final = 32
-"""The number of pieces in the sample of a larger memory, and the bytes of each. If samples differ, so do the contents."""
+"""The number of pieces in a larger memory's sample, and the bytes of each. If samples differ, so do the contents."""
 
 _READ_ONLY: Final = 0x100  # PyBUF_READ
 _PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})

@@ -54,7 +54,8 @@ def subnormal_numbers(trace: Trace, *, runs: int = 3, share: float = 0.05) -> It
     times = sum(one.plain_us for one in slow) / max(sum(map(_without_us, slow)), 1e-3)
     floor = "Keep numbers away from zero where they decay: x.clamp_min(1e-30), or a constant that is added."
     yield Finding(
-        title=f"Subnormal numbers make {short_names(slow)} {digits(times, 2)} times as slow: {percent(part)} of the time",
+        title=f"Subnormal numbers make {short_names(slow)} {digits(times, 2)} times as slow: "
+        f"{percent(part)} of the time",
         confidence="high",
         time_us=saved_us,
         stretches=when,
