@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 
 MEMBERS = ":members:\n:show-inheritance:\n"
 
@@ -49,6 +50,8 @@ def page(module: str, name: str, thing: object, extra: str) -> str:
     """Return the page of one public name."""
     if inspect.isclass(thing):
         directive, options = "autoclass", MEMBERS
+        if hidden := inherited_values(thing):
+            options += f":exclude-members: {', '.join(hidden)}\n"
     elif callable(thing):
         directive, options = "autofunction", ""
     else:
@@ -56,6 +59,18 @@ def page(module: str, name: str, thing: object, extra: str) -> str:
     # Hundreds of names in the sidebar of each page would hide the guides: the module's page lists them.
     head = f"---\norphan: true\n---\n\n# {name}\n\nPart of [{module}](../{module}.md).\n\n"
     return f"{head}{extra}```{{eval-rst}}\n.. {directive}:: {module}.{name}\n" + indented(options) + "```\n"
+
+
+def inherited_values(thing: type) -> list[str]:
+    """Return the attributes that only a base class describes: the value that a class has there is an internal."""
+    package = thing.__module__.partition(".")[0]
+    described: dict[str, type] = {}
+    for each in thing.__mro__:
+        if each.__module__.partition(".")[0] == package:
+            for owner, name in ModuleAnalyzer.for_module(each.__module__).find_attr_docs():
+                if owner == each.__qualname__:
+                    described.setdefault(name, each)
+    return sorted(name for name, owner in described.items() if owner is not thing and name in vars(thing))
 
 
 def indented(options: str) -> str:
