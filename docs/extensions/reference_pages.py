@@ -19,9 +19,14 @@ from sphinx.pycode import ModuleAnalyzer
 MEMBERS = ":members:\n:show-inheritance:\n"
 
 
-def summary(thing: object) -> str:
-    """Return the first line of its documentation."""
-    return (inspect.getdoc(thing) or "").partition("\n")[0].replace("|", "\\|")
+def summary(module: ModuleType, name: str) -> str:
+    """Return the first line of the documentation of a module's public name."""
+    thing = getattr(module, name)
+    if inspect.isclass(thing) or inspect.isroutine(thing):
+        text = inspect.getdoc(thing) or ""
+    else:  # of a constant, the string below it; its type's documentation says nothing
+        text = "\n".join(ModuleAnalyzer.for_module(module.__name__).find_attr_docs().get(("", name), ()))
+    return text.partition("\n")[0].replace("|", "\\|")
 
 
 def public(module: ModuleType) -> list[str]:
@@ -86,7 +91,7 @@ def index(module: str, found: ModuleType, places: dict[str, str]) -> str:
         found: the module.
         places: for each public name the page that describes it.
     """
-    rows = "".join(f"| [{name}]({place}) | {summary(getattr(found, name))} |\n" for name, place in places.items())
+    rows = "".join(f"| [{name}]({place}) | {summary(found, name)} |\n" for name, place in places.items())
     head = f"# {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n   :no-members:\n```\n\n"
     return head + (f"| name | description |\n|---|---|\n{rows}" if rows else "")
 

@@ -11,10 +11,11 @@ import pytest
 from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.pycode import ModuleAnalyzer
 
-DOCS = Path(__file__).parents[1]
-sys.path.insert(0, str(DOCS / "extensions"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "extensions"))
 from plain_docstrings import plain
 from reference_pages import public
+
+DOCS = Path(__file__).parents[1]
 
 SETTINGS = {name: value for name, value in runpy.run_path(str(DOCS / "common.py")).items() if name.startswith("napo")}
 
@@ -32,6 +33,8 @@ def public_docstrings(package):
     for module in map(import_module, modules):
         for name in public(module):
             thing = getattr(module, name)
+            if not inspect.isclass(thing) and not inspect.isroutine(thing):
+                continue
             kind = "class" if inspect.isclass(thing) else "function"
             sources |= {each.__module__ for each in getattr(thing, "__mro__", ())}
             yield f"{module.__name__}.{name}", kind, inspect.getdoc(thing) or ""
@@ -77,3 +80,14 @@ def test_an_attribute_keeps_its_words(what, text):
 def test_a_result_keeps_its_words():
     found = rendered("Do.\n\nReturns:\n    Two tensors: one and\n    another.\n", "function")
     assert " ".join(" ".join(found).replace("\\", " ").split()) == "Do. :returns: Two tensors: one and another."
+
+
+@pytest.mark.parametrize("package", ["torchfx", "torchwhy"])
+def test_the_first_line_of_each_class_and_function_is_a_sentence(package):
+    """Lists show this line alone."""
+    cut = [
+        place
+        for place, what, text in public_docstrings(package)
+        if what in {"class", "function"} and not text.partition("\n")[0].endswith(".")
+    ]
+    assert cut == []

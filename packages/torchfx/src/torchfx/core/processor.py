@@ -57,8 +57,9 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
 
 
 class Processor(Responses, Declared):
-    """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps no state between
-    calls.
+    """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time).
+
+    Calls keep no state.
 
     `a | b` runs `a`, then `b` (in series). `a + b` runs both on the same input (in parallel) and adds the results.
 
