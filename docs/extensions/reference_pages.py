@@ -51,8 +51,16 @@ def before_reading(app: Sphinx, write_pages: Callable[[Sphinx], None]) -> None:
         app.connect("builder-inited", write_pages)
 
 
-def page(module: str, name: str, thing: object, extra: str) -> str:
-    """Return the page of one public name."""
+def page(module: str, name: str, thing: object, first: str = "", last: str = "") -> str:
+    """Return the page of one public name.
+
+    Args:
+        module: its module's name.
+        name: the public name.
+        thing: the object.
+        first: text before the documentation.
+        last: text after it.
+    """
     if inspect.isclass(thing):
         directive, options = "autoclass", MEMBERS
         if hidden := inherited_values(thing):
@@ -63,7 +71,7 @@ def page(module: str, name: str, thing: object, extra: str) -> str:
         directive, options = "py:data", ""  # autodoc would show what its type says
     # Hundreds of names in the sidebar of each page would hide the guides: the module's page lists them.
     head = f"---\norphan: true\n---\n\n# {name}\n\nPart of [{module}](../{module}.md).\n\n"
-    return f"{head}{extra}```{{eval-rst}}\n.. {directive}:: {module}.{name}\n" + indented(options) + "```\n"
+    return f"{head}{first}```{{eval-rst}}\n.. {directive}:: {module}.{name}\n" + indented(options) + f"```\n{last}"
 
 
 def inherited_values(thing: type) -> list[str]:
@@ -106,8 +114,9 @@ def _write_all(app: Sphinx) -> None:
             thing, place = getattr(found, name), f"{module}/{name}.md"
             places[name] = described.setdefault(id(thing), place) if callable(thing) else place
             if places[name] == place:
-                extra = "".join(app.emit("reference-page-extra", module, name) or ())
-                pages[place] = page(module, name, thing, extra)
+                around = app.emit("reference-page-extra", module, name)
+                first, last = ("".join(texts[part] for texts in around) for part in (0, 1))
+                pages[place] = page(module, name, thing, first, last)
         pages[f"{module}.md"] = index(module, found, places)
         for path, text in pages.items():
             write(folder / path, text)
@@ -121,7 +130,7 @@ def _write_all(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register with Sphinx. Listeners of `reference-page-extra` return text that comes first on a name's page."""
+    """Register with Sphinx. Listeners of `reference-page-extra` return texts before and after a name's documentation."""
     app.add_config_value("reference_modules", [], "env", list)
     app.add_event("reference-page-extra")
     before_reading(app, _write_all)
