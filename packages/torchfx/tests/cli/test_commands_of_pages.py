@@ -11,7 +11,11 @@ import soundfile
 from command import run_here
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [*sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "tutorials").glob("*.md")), "how-to.md", "presets.md"]
+PAGES = [
+    *sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "tutorials").glob("*.md")),
+    "how-to.md",
+    "presets.md",
+]
 NEEDS_A_DEVICE = {"live", "play", "record"}
 
 

@@ -12,7 +12,9 @@ COMMANDS = typer.main.get_command(app).commands
 EXAMPLES = [
     (name, line)
     for name, command in COMMANDS.items()
-    for line in re.findall(rf"^ *(?:source <\()?(torchfx {name}(?: [^)>\n]*|))[)>]?.*$", command.help or "", re.MULTILINE)
+    for line in re.findall(
+        rf"^ *(?:source <\()?(torchfx {name}(?: [^)>\n]*|))[)>]?.*$", command.help or "", re.MULTILINE
+    )
     if not line.endswith(".")
 ]
 
