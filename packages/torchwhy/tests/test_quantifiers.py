@@ -24,6 +24,12 @@ BARE = re.compile(
 ONCE = re.compile(r"(?<!at )\b(once|often)\b", re.I)
 """Words that a symptom or a cause takes from `wording.often`; a fix may say "synchronise once"."""
 
+EXPONENT = re.compile(r":,?\.\dg}")
+"""A format that writes 1234 as 1.23e+03."""
+
+SMALL = {"present/hotspots.py", "difference/verdict.py"}
+"""Files that format only small numbers so."""
+
 COMPUTED = {("difference/verdict.py", "as long as before")}
 """Words that a condition beside them computes."""
 
@@ -76,3 +82,9 @@ def test_bare_words_are_found(code):
 )
 def test_documentation_and_fixes_may_speak_freely(code):
     assert not bare(ROOT / "rules/x.py", ast.parse(code))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_number_of_a_sentence_has_an_exponent(path):
+    """`wording.digits` writes them out."""
+    assert path.relative_to(ROOT).as_posix() in SMALL or not EXPONENT.search(path.read_text())

@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.consistency import uneven_amounts
-from torchwhy.wording import AMOUNT, duration, duration_ns, part_of, percent, seconds, size_text
+from torchwhy.wording import AMOUNT, digits, duration, duration_ns, part_of, percent, seconds, size_text
 
 
 @pytest.mark.parametrize("power", range(-3, 9))
-@pytest.mark.parametrize("digits", [1.0, 2.5, 9.994, 9.996, 99.94, 99.96, 999.4, 999.6])
-def test_a_duration_has_three_digits_and_never_a_thousand_of_a_unit(power, digits):
-    number, unit = duration(digits * 10**power).split()
+@pytest.mark.parametrize("first", [1.0, 2.5, 9.994, 9.996, 99.94, 99.96, 999.4, 999.6])
+def test_a_duration_has_three_digits_and_never_a_thousand_of_a_unit(power, first):
+    number, unit = duration(first * 10**power).split()
     value = float(number.replace(",", ""))
     assert value < 1000 or unit == "min"
     scale = {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6, "min": 60e6}[unit]
     coarse = 0.05 if unit == "ns" and value < 0.1 else 0.0051  # below a hundredth of a nanosecond nothing is shown
-    assert math.isclose(value * scale, digits * 10**power, rel_tol=coarse)
+    assert math.isclose(value * scale, first * 10**power, rel_tol=coarse)
 
 
 def test_one_time_reads_the_same_from_every_unit():
@@ -53,3 +53,10 @@ def test_a_share_follows_from_a_part_and_the_whole(whole, share, text):
 )
 def test_an_amount_is_found_in_a_sentence_with_its_unit(amount):
     assert AMOUNT.sub("#", f"It takes {amount} of the time, more than B") == "It takes # of the time, more than B"
+
+
+@given(st.floats(1e-3, 1e15), st.integers(2, 5))
+def test_a_number_is_written_with_its_digits_and_no_exponent(number, count):
+    text = digits(number, count)
+    assert "e" not in text
+    assert math.isclose(float(text.replace(",", "")), number, rel_tol=0.5001 * 10 ** (1 - count))

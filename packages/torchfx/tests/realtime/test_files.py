@@ -221,13 +221,19 @@ def test_bit_depth_and_tags_are_kept(tmp_path):
         ({}, ("WAV", "PCM_24")),
         ({"bits_per_sample": 16}, ("WAV", "PCM_16")),
         ({"encoding": "DOUBLE"}, ("WAV", "DOUBLE")),
-        ({"format": "flac"}, ("FLAC", "PCM_24")), ({"format": "flac", "bits_per_sample": 16}, ("FLAC", "PCM_16")),
     ],
 )  # fmt: skip
 def test_another_encoding_may_be_asked_for(tmp_path, source, options, expected):
     process_file(Gain(0.5), source, tmp_path / "b.wav", **options)
     found = audio_io.info(tmp_path / "b.wav")
     assert (found.format, found.encoding) == expected
+
+
+@pytest.mark.parametrize(("options", "encoding"), [({}, "PCM_24"), ({"bits_per_sample": 16}, "PCM_16")])
+def test_a_format_may_be_asked_for_where_the_suffix_names_none(tmp_path, source, options, encoding):
+    process_file(Gain(0.5), source, tmp_path / "b.bin", format="flac", **options)
+    found = audio_io.info(tmp_path / "b.bin")
+    assert (found.format, found.encoding) == ("FLAC", encoding)
 
 
 def test_file_objects_go_in_and_out(source):

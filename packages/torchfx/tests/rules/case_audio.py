@@ -161,7 +161,7 @@ def designs(*filters):
     def each(story, at, i):
         for number, new in enumerate(filters):
             begin = at + 100 * number
-            story.op("torchfx_ext::butterworth_sos" if number % 2 else "torchfx design", begin, 80)
+            story.op("torchfx_ext::iir_sos" if number % 2 else "torchfx design", begin, 80)
             if i not in new:
                 story.op("torchfx design again", begin + 70, 2)
         filtering(story, at + 500, 300)

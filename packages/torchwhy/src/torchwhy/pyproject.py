@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.schema import UNDECODABLE
 
 __all__ = ["SettingsFileError", "find_pyproject", "read_tool_table"]
 
@@ -38,7 +39,7 @@ def read_tool_table(path: Path, name: str) -> Mapping[str, Any]:
         raise SettingsFileError(f"{path} does not exist") from error
     except OSError as error:
         raise SettingsFileError(f"cannot read {path}: {error.strerror or error}") from error
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise SettingsFileError(f"{path} is not TOML: {error}") from error
     found: Any = content
     for key in ("tool", "torchwhy", name):

@@ -12,6 +12,7 @@ from typing import Final
 __all__ = [
     "AMOUNT",
     "counted",
+    "digits",
     "duration",
     "duration_ns",
     "enumeration",
@@ -136,6 +137,15 @@ def counted(number: int, one: str, many: str = "") -> str:
     ('1 step', '1,200 steps', '2 copies')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def digits(number: float, count: int = 3) -> str:
+    """Return a number with so many significant digits, all of a large one, never as 1.23e+03.
+
+    >>> digits(1234.5), digits(999.7), digits(12.345), digits(2.0), digits(15.49, 2), digits(0.01234)
+    ('1,234', '1,000', '12.3', '2', '15', '0.0123')
+    """
+    return f"{number:,.0f}" if abs(number) >= 10**count - 0.5 else f"{number:.{count}g}"
 
 
 def often(count: int) -> str:

@@ -340,7 +340,7 @@ def test_a_remark_is_made_where_it_holds_alone(kind):
 
 def test_a_result_that_nothing_reads_is_remarked_upon():
     trace = program((12, MM, 2000, BIG), (12, "aten::tanh", 500, [[400, 400]]), loops=1)
-    assert "No operator reads its result, (400, 400), before it is made again, 4 times in a row." in only(trace).remarks
+    assert "It makes a result of (400, 400) 4 times in a row; no operator reads it in between." in only(trace).remarks
     read = program((12, MM, 2000, BIG), (12, "aten::tanh", 500, [[400, 400]]), (12, "aten::mean", 9, [[400, 400]]))
     assert not any("No operator reads" in remark for remark in only(read).remarks)
 
@@ -363,3 +363,32 @@ def test_a_busy_machine_says_nothing_of_what_decides_and_of_rates():
     assert idle.bound == "arithmetic"
     assert idle.gflop_s
     assert (busy.bound, busy.gflop_s, busy.gb_s) == ("", None, None)
+
+
+@pytest.mark.parametrize("launches", [1, 3])
+@pytest.mark.parametrize("backward_us", [0, 20, 900])
+@pytest.mark.parametrize("kernel_us", [5, 40, 300])
+def test_of_a_line_on_a_gpu_no_part_is_longer_than_the_whole(launches, backward_us, kernel_us):
+    """All of them are times of the device, however long the host takes."""
+    story, number = Story(), 0
+    story.frame("train.py(99): <module>", 0, 20_000)
+    for at in story.steps(4, 5000):
+        story.frame("train.py(7): forward", at, 2000)
+        for name, us in (("aten::layer_norm", 3), ("aten::mm", kernel_us)):
+            number += 1
+            host = 500 if name == "aten::layer_norm" else 60
+            start = at + 10 + 600 * (name == "aten::mm")
+            story.op(name, start, host, Input_Dims=[[64, 64]], Sequence_number=number)
+            for k in range(launches):
+                story.kernel("sgemm", start + 10 + k * us, us, launch_at=start + 1 + k, launch_us=1)
+            if backward_us:
+                then = at + 2100 + 1000 * (name == "aten::mm")
+                story.op(NODE + "SomeBackward0", then, backward_us, tid=200, Sequence_number=number, Fwd_thread_id=1)
+                story.kernel("sgemm", then + 5, 10, launch_at=then + 1, launch_us=1, tid=200)
+    found = costly_lines(story.trace())
+    for line in found:
+        assert line.backward_us <= line.time_us + 1e-9
+        assert line.operators[0].name == "aten::mm"
+        assert sum(one.time_us for one in line.operators) <= line.time_us - line.backward_us + 1e-9
+        assert (line.backward_us > 0) == bool(backward_us)
+    assert found or launches * kernel_us < 900

@@ -431,3 +431,59 @@ def test_work_of_no_step_is_named_where_it_changes_the_shares(us, named):
     assert said == (
         ["For 400 us the GPU only does work that was launched before the recording, and belongs to no step."] * named
     )
+
+
+def filtered(*kept):
+    """Exchanges of two devices, as in a file from which everything else was taken out, and what was kept of it."""
+    story = Story()
+    for k in range(6):
+        story.add("kernel", "ncclDevKernel_Generic", 1000 * k, 600, tid=20, pid=0, stream=20, device=0)
+    for add in kept:
+        add(story)
+    return story
+
+
+KEPT = {
+    "a kernel": lambda story: story.add("kernel", "sgemm", 700, 200, tid=7, pid=0, stream=7, device=0),
+    "an operator": lambda story: story.op("aten::mm", 10, 900),
+    "a launch": lambda story: story.call("cudaLaunchKernel", 10),
+    "a label": lambda story: story.note("forward", 10, 900),
+}
+
+
+def test_a_file_of_exchanges_alone_does_not_show_that_nothing_is_computed():
+    story = filtered()
+    found = report_on(story)
+    assert (found.verdict.kind, "nothing else" in found.verdict.sentence) == ("unknown", True)
+    assert not any("hidden" in one.title for one in diagnose(story.trace()).findings)
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_whatever_else_is_in_the_file_it_is_judged(kept):
+    assert "nothing else" not in verdict(filtered(KEPT[kept])).sentence
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 3, 40])
+def test_a_backward_pass_of_which_some_nodes_are_in_the_file_is_not_time_between_operators(nodes):
+    """Autograd runs a few of them in the thread that waits for the others."""
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::mm", at + 10, 300)
+        story.note("## backward ##", at + 400, 500)
+        for k in range(nodes):
+            story.op("autograd::engine::evaluate_function: AccumulateGrad", at + 402 + 12 * k, 3 if nodes < 40 else 11)
+    parts = {part.name: part.time_us for part in report_on(story).breakdown.parts}
+    assert ("unrecorded" in parts or "unknown" in parts) == (nodes < 40), parts
+
+
+@pytest.mark.parametrize("us", [100, 440, 490])
+def test_a_wait_for_the_device_within_a_backward_pass_is_no_missing_thread(us):
+    story = Story()
+    for at in story.steps(3, 1000):
+        story.kernel("sgemm", at + 20, 800, launch_at=at + 10)
+        story.note("## backward ##", at + 400, 500)
+        story.op("autograd::engine::evaluate_function: AccumulateGrad", at + 401, 8)
+        story.call("cudaDeviceSynchronize", at + 409, us)
+        story.op("aten::mm", at + 409 + us, 491 - us)
+    parts = {part.name: part.time_us for part in report_on(story).breakdown.parts}
+    assert not {"unrecorded", "unknown"} & {*parts}, parts

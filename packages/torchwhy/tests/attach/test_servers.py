@@ -158,7 +158,7 @@ def test_whatever_goes_wrong_the_server_is_stopped(trouble, theirs, tmp_path, mo
 
 
 def test_a_recording_of_somebody_else_is_left_alone(theirs, tmp_path):
-    refused = pytest.raises(RefusedError, match="recording already, for somebody else")
+    refused = pytest.raises(RefusedError, match="already recording for another client")
     with StandIn("vLLM", theirs, NEW["vLLM"], refuses=409) as server, refused:
         recorded(server, tmp_path, warmup=0)
     assert server.calls == ["/start_profile"]

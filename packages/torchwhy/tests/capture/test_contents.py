@@ -401,7 +401,7 @@ import torch
 
 state = torch.full((300, 400), 1e-40)
 began = time.process_time()
-while time.process_time() < began + 3:
+while time.process_time() < began + 1.5:
     decayed = state * 0.5
 """
 
@@ -416,3 +416,13 @@ def test_a_program_without_steps_is_watched_after_what_is_recorded(profile_progr
     assert trial["looks"] == trial["subnormal"] > 8
     assert trial["reruns"] == 8
     assert noted["cost_s"] < 1
+
+
+@pytest.mark.many
+def test_steps_that_are_found_later_are_recorded_and_watched_instead(profile_program, tmp_path):
+    (tmp_path / "program.py").write_text(WITHOUT_STEPS + REPEATS)
+    ran = profile_program("--seconds", "0.3", "--active", "3", program=tmp_path / "program.py")
+    noted = ran.trace()["torchwhy_contents"]
+    assert ran.steps() == [4, 5, 6]
+    assert 3 <= noted["steps"] <= 32
+    assert "aten::linalg_inv_ex" in {site["operator"] for site in noted["sites"]}

@@ -34,6 +34,7 @@ class Session:
     clock: None = None
     cut: bool = False
     ordered: bool = False
+    watched: float | None = None  # from when on contents are
 
     @property
     def recorder(self):
@@ -73,6 +74,10 @@ class Session:
 
     def order_windows(self):
         self.ordered = True
+
+    def watch_contents(self):
+        assert not self.running
+        self.watched = self.now
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +153,7 @@ def test_a_tight_loop_is_recorded_in_windows_over_the_run(monkeypatch):
     assert session.cut
     assert session.ordered
     [held, left_out] = session.notes
-    assert "stood still" in held
+    assert "was stopped" in held
     events = sum(session.count_events())
     assert f"in {len(begins)} windows with {events} events" in left_out
     assert left_out.endswith("REMEDY")
@@ -167,6 +172,7 @@ def test_time_ends_the_recording_and_is_told(monkeypatch):
     [(begin, end, _)] = session.windows
     assert (begin, end) == (0, pytest.approx(10, abs=0.02))
     assert session.notes == ["only 10 s of the run were recorded; MORE, REMEDY"]
+    assert session.watched == pytest.approx(10, abs=0.1)  # with the end of the window
 
 
 def test_a_heap_that_the_program_fills_pauses_nothing(monkeypatch):

@@ -34,10 +34,11 @@ FILES = {
     "other.json": json.dumps({"schema": 1, "kind": "measurement", "metrics": [], "traceEvents": 7}).encode(),
     "cut.json": b'{"traceEvents": [{"ph": "X", "ts": 1, "dur": 2, "na',
     "nested.json": b"[" * 100_000,
+    "measured.json": b'{"schema": 1, "kind": "measurement", "metrics": ' + b"[" * 100_000,
+    "not-utf-8.json": b'{"schema": 1, "kind": "measurement", "metrics": "\xff"}',
     "huge.json": b'{"schema": 1, "metrics": {"x": 1' + b"0" * 5000 + b'}, "times_s": [1e400], "traceEvents": [1e999]}',
     "n\udcffo \u2028 \U0001f600.json": b"{",
     "x" * 300 + ".json": None,
-    "nul\0.json": None,
     "empty.json/below": None,
 }
 
@@ -126,13 +127,28 @@ def test_what_cannot_be_written_is_an_error_and_nothing_is_left(name, place):
         words = ["history", "page", "-o", output] if name == "history" else words
         return run_here(*words, folder=place), words
 
-    for output in ("no/such/out.html", "there", "trace.json/out", "x" * 300, "nul\0"):
+    for output in ("no/such/out.html", "there", "trace.json/out", "x" * 300):
         ran, words = written(output)
         if name == "skill" and ran.returncode == 0:  # it makes folders
             pytest.skip("folders are made")
         assert_is_said(ran, words)
         assert everything(place) == before, words
     with at_most(200):
-        ran, words = written("full.out")
+        ran, words = written("full.html")
     assert_is_said(ran, words)
     assert everything(place) == before, words
+
+
+@pytest.mark.parametrize("content", [b"\xff[torchwhy]", b"torchwhy = " + b"[" * 100_000, b"torchwhy"])
+def test_bad_settings_are_an_error_of_each_command_that_reads_them(place, content):
+    computing().write(place / "trace.json")
+    (place / "counts.json").write_text(json.dumps({"schema": 1, "metrics": {}}))
+    (place / "pyproject.toml").write_bytes(content)
+    before = everything(place)
+    for name in ("explain", "report", "diff", "timeline", "gate"):
+        given = "counts.json" if name == "gate" else "trace.json"
+        words = words_of(name, given, "out.html")
+        ran = run_here(*words, folder=place)
+        assert_is_said(ran, words)
+        assert "pyproject.toml" in ran.stderr
+        assert everything(place) == before, words

@@ -11,20 +11,20 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import torchwhy
-from torchwhy.capture.repeats import RepeatWatch
+from torchwhy.capture.contents import ContentsWatch
 from torchwhy.counters.accumulator import Tally
 from torchwhy.counters.dispatch_mode import OperatorMode
 
 
 @contextlib.contextmanager
 def repeats():
-    watch = RepeatWatch()
+    watch = ContentsWatch()
     watch.begin()
     yield
     assert watch.end()
 
 
-OPEN = {OperatorMode: lambda: OperatorMode(Tally()), RepeatWatch: repeats}
+OPEN = {OperatorMode: lambda: OperatorMode(Tally()), ContentsWatch: repeats}
 
 
 def modes():
@@ -107,10 +107,10 @@ def test_the_compiler_leaves_the_code_of_modes_alone(mode, function):
 def test_modes_load_no_compiler():
     program = (
         "import sys, torch\n"
-        "from torchwhy.capture.repeats import RepeatWatch\n"
+        "from torchwhy.capture.contents import ContentsWatch\n"
         "from torchwhy.counters.accumulator import Tally\n"
         "from torchwhy.counters.dispatch_mode import OperatorMode\n"
-        "watch = RepeatWatch()\n"
+        "watch = ContentsWatch()\n"
         "watch.begin()\n"
         "with watch, OperatorMode(Tally()): torch.ones(3).add(1)\n"
         "print('torch._dynamo' in sys.modules)\n"

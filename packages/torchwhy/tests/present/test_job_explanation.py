@@ -149,4 +149,4 @@ def test_ranks_that_agree_give_the_job_their_verdict(tmp_path):
         story.write(tmp_path / f"rank{rank}.json")
     found = describe_job(load_job(tmp_path), ()).verdict
     assert found.kind == "overhead-bound"
-    assert found.sentence.startswith("All 3 ranks are alike. On rank 1: The GPU waits for the program:")
+    assert found.sentence.startswith("All 3 ranks have this verdict. On rank 1: The GPU waits for the program:")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.analysis.programs import computing, training
-from tests.traces import Story, a_finding
+from tests.traces import Story, a_finding, samples
 from torchwhy.finding import Evidence
 from torchwhy.present import explanation
 from torchwhy.present.formats import render
@@ -49,6 +49,14 @@ def test_the_first_line_of_the_program_is_named():
     told = short_explanation(report_of(computing(), [replace(finding(1), evidence=seen)])).splitlines()
     assert [line.split()[0] for line in told[-2:]] == ["See", "Fix"]
     assert told[-2].endswith("train.py(3): step")
+
+
+def test_the_source_of_that_line_is_shown():
+    story = samples(computing(), [["train.py(3): step |x = frame[frame.id == i]"]] * 2)
+    seen = (Evidence("train.py(3): step", 2, 4.0),)
+    shown = short_explanation(report_of(story, [replace(finding(1), evidence=seen)])).splitlines()
+    at = next(i for i, line in enumerate(shown) if line.endswith("See  train.py(3): step"))
+    assert shown[at + 1].strip() == "x = frame[frame.id == i]"
 
 
 def test_more_findings_than_a_screen_holds_are_counted():

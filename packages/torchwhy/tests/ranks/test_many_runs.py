@@ -1,6 +1,7 @@
 """Folders of many runs, each with ranks: which folders are runs, one table and one page of all, and buckets."""
 
 import csv
+import os
 import random
 import re
 
@@ -176,3 +177,15 @@ def test_what_a_bucket_needs_is_named(tmp_path, command, monkeypatch):
     assert (ran.returncode, ran.stdout) == (3, "")
     assert "needs the package universal_pathlib: pip install torchwhy[urls]" in ran.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+# --- processes that read ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "getsid"), reason="the system has no sessions")
+def test_ctrl_c_in_a_terminal_does_not_reach_the_processes_that_read(runs):
+    with workers.Readers(1) as readers:
+        [(_, summary)] = readers.read([runs / "runs/even/rank0.json"], None)
+        assert summary.rank == 0
+        [reader] = readers._readers
+        assert os.getsid(reader._process.pid) != os.getsid(0)

@@ -1,7 +1,7 @@
 """Loops over the rows and elements of a tensor, texts made of tensors, graphs that grow."""
 
 from tests.rules.cases import fires, silent
-from tests.traces import Story
+from tests.traces import Story, samples
 
 
 def over_rows(rows, per_round=("aten::mul", "aten::mean"), us=8):
@@ -23,6 +23,17 @@ def over_rows(rows, per_round=("aten::mul", "aten::mean"), us=8):
 @silent("dispatch-flood", "python-bound", "item-per-step")
 def for_row_in_batch():
     return over_rows(256)
+
+
+@fires("tensor-for-loop")
+def rows_that_python_goes_over():
+    return samples(over_rows(256), [["train.py(9): step |for row in batch:"]] * 60, every=1000)
+
+
+@silent("tensor-for-loop")
+def rows_that_another_library_draws():
+    frames = ["matplotlib/image.py(800): draw", "train.py(9): step |axis.imshow(row)"]
+    return samples(over_rows(256), [frames] * 60, every=1000)
 
 
 @fires("tensor-for-loop")

@@ -380,14 +380,17 @@ def validation_in_every_fourth_step():
 def trained_on(rows, us=20):
     story = Story(gpu=None)
     for at in story.steps(4, 1000):
-        for k in range(3):
-            number = 10 + at + k
-            story.op(
-                "aten::linear", at + 10 + 30 * k, us, Input_Dims=[[rows, 64], [64, 64], [64]], Sequence_number=number
-            )
-            story.op(NODE + "AddmmBackward0", at + 400 - 40 * k, 30, Sequence_number=number, Fwd_thread_id=1)
-        story.note("Optimizer.step#SGD.step", at + 600, 200)
+        train_on(story, at, rows, us)
     return story
+
+
+def train_on(story, at, rows, us=20):
+    """A step's passes: products from 10 us on, and an optimizer's step to 800 us."""
+    for k in range(3):
+        number = 10 + at + k
+        story.op("aten::linear", at + 10 + 30 * k, us, Input_Dims=[[rows, 64], [64, 64], [64]], Sequence_number=number)
+        story.op(NODE + "AddmmBackward0", at + 400 - 40 * k, 30, Sequence_number=number, Fwd_thread_id=1)
+    story.note("Optimizer.step#SGD.step", at + 600, 200)
 
 
 @fires("small-batches")

@@ -364,6 +364,16 @@ def test_a_kernel_that_varies_is_told_by_its_median_and_its_mean():
     assert "580 us at the median, 1.08 ms on average, from 580 us to 3.10 ms" in finding.cause
 
 
+@pytest.mark.parametrize("first", [0, 7, 100])
+@pytest.mark.parametrize("slow", range(5))
+def test_a_step_is_named_by_its_number(first, slow):
+    story = Story()
+    for i in range(5):
+        story.step(first + i, 4000 * i, 4000)
+        story.kernel("ampere_sgemm_128x64_nn", 4000 * i + 30, 3100 if i == slow else 580, launch_at=4000 * i + 5)
+    assert f"most in step {first + slow}: " in only("same-kernel-varies", story).cause
+
+
 def test_the_last_result_counts_though_its_slice_is_read_after_the_recording():
     story = wasted.the_last_position_is_read()
     whole = only("unread-result", story)
@@ -421,6 +431,24 @@ def test_attention_that_drops_weights_out_on_the_cpu_is_a_choice():
     chosen = products.attention("aten::bmm", "aten::_softmax", "aten::dropout", "aten::bmm", gpu=False, outer=outer)
     plain = products.attention("aten::bmm", "aten::_softmax", "aten::bmm", gpu=False, outer=outer)
     assert (only("sdpa-math-backend", chosen).severity, only("sdpa-math-backend", plain).severity) == ("low", "high")
+
+
+@pytest.mark.parametrize(
+    ("mask", "trained", "severity"),
+    [("float", True, "info"), ("float", False, "high"), ("bool", True, "high"), (None, True, "high")],
+)
+def test_a_learned_bias_of_attention_is_no_fault_on_the_cpu(mask, trained, severity):
+    story, shape = Story(gpu=None), [2, 8, 128, 64]
+    for at in story.steps(4, 1000):
+        dims = [shape] * 3 + ([[2, 8, 128, 128]] if mask else [])
+        kinds = ["float"] * 3 + ([mask] if mask else [])
+        story.op("aten::_scaled_dot_product_attention_math", at + 2, 500, **{"Input Dims": dims, "Input type": kinds})
+        given = {"Sequence number": 7 + at, "Fwd thread id": 0} if trained else {}
+        story.op("aten::bmm", at + 10, 400, **given)
+        if trained:
+            given = {"Sequence number": 7 + at, "Fwd thread id": 1}
+            story.op("autograd::engine::evaluate_function: BmmBackward0", at + 600, 300, **given)
+    assert only("sdpa-math-backend", story).severity == severity
 
 
 def decomposed(name, given, dims):

@@ -18,7 +18,7 @@ from torchwhy.rules.catalogue import find_rule
 from torchwhy.rules.diagnose import by_weight, diagnose, turn
 from torchwhy.rules.stake import ordinary_time
 from torchwhy.trace.derived.idle import idle_time
-from torchwhy.trace.model.intervals import Window
+from torchwhy.trace.model.intervals import Intervals, Window
 
 EVERY = sorted({function for _, function in (*FIRES, *SILENT)}, key=lambda one: (one.__module__, one.__name__))
 RECORDED = sorted((Path(__file__).parents[1] / "recorded").glob("*.json.gz"))
@@ -175,3 +175,20 @@ def test_what_happens_once_is_said_to_in_recordings_with_and_without_steps(stepp
     trace = story.trace()
     (finding,) = find_rule("launch-outliers").check(trace, {})
     assert finding_item(reported(finding, trace), None).stake.endswith(", once only")
+
+
+@pytest.mark.parametrize("us", [10, 900, 1500, 5900, 6100, 8000, 50_000])
+def test_no_gap_is_left_out_beside_time_that_lasts_as_long(us):
+    """What takes 30 s of 43 s is 69% of them, whatever gap of 10 s there is besides."""
+    story = Story()
+    for k in range(12):
+        at = 1000 * k + (6000 if k > 5 else 0)  # one gap of six milliseconds
+        story.op("aten::mm", at, 900)
+        story.kernel("sgemm", at + 40, 900, launch_at=at + 20)
+    story.op("aten::mm", 20_000, 50_000)
+    trace = story.trace()
+    start, whole = 20_000_000, trace.window.end - trace.window.start
+    found = ordinary_time(trace, Intervals.union([start], [start + 1000 * us]))
+    gap = whole - ordinary_time(trace, Intervals.union([start], [start + 1]))
+    assert gap > 5_000_000
+    assert found == (whole if 1000 * us >= gap else whole - gap)

@@ -144,3 +144,17 @@ def test_kernels_of_one_device_compute_whatever_they_do(name):
 def test_a_gather_communicates_only_within_an_operator_that_exchanges_data():
     assert exchanging("my_gather_kernel") == 0
     assert exchanging("my_gather_kernel", within="c10d::gather_") == 8 * 40
+
+
+@pytest.mark.parametrize("category", ["mtia_ccp_events", "MTIA_CCP_EVENTS"])
+@pytest.mark.parametrize(
+    ("name", "computing", "copying"),
+    [("merge", 100, 0), ("event_wait", 0, 0), ("event_record", 0, 0), ("dma_request", 0, 100)],
+)
+def test_a_wait_in_the_queue_of_an_accelerator_is_no_computation(category, name, computing, copying):
+    story = Story()
+    story.kernel("work", 1000, 50)
+    story.add(category, name, 100, 100, tid=7, pid=0, stream=7, device=0)
+    gpu = story.trace().gpu
+    assert gpu.compute.total // 1000 == 50 + computing
+    assert gpu.copies.total // 1000 == copying

@@ -7,6 +7,7 @@ import pytest
 
 from torchwhy.trace.meaning.kernels import OPERATIONS, decode, distinct
 from torchwhy.trace.meaning.kernels.name import LONGEST
+from torchwhy.trace.meaning.kernels.words import _LIBRARIES
 
 AT = "void at::native::"
 ADD = AT + "vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul> >(int)"
@@ -221,3 +222,26 @@ def test_no_text_is_too_strange():
 def test_casts_and_products_limited_by_memory_are_known(name, casts, streams):
     kernel = decode(name)
     assert (kernel.casts, kernel.streams_a_matrix) == (casts, streams)
+
+
+@pytest.mark.parametrize("space", sorted({start.removesuffix("::") for start, _ in _LIBRARIES}))
+@pytest.mark.parametrize("more", ["", "_gpu"])
+def test_the_name_of_a_library_says_nothing_of_what_its_kernel_does(space, more):
+    """Neither "gemm" in "fbgemm_gpu" nor "transform" in "transformer_engine"."""
+    within = decode(f"void {space}{more}::frobnicate_kernel<float>(float*)")
+    assert (within.operation, within.known) == ("other", False)
+    assert decode(f"void {space}{more}::frobnicate_softmax_kernel<float>(float*)").operation == "softmax"
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"),
+    [
+        ("void fbgemm_gpu::permute_indices_weights_kernel<false, int>(int)", "indexing"),
+        ("void fbgemm_gpu::_block_bucketize_sparse_features_cuda_kernel1<int, int>(int)", "indexing"),
+        ("void fbgemm_gpu::grouped_gemm_kernel<float>(int)", "matmul"),
+        ("void linearize_index_kernel<long>(int)", "indexing"),
+        ("void linear_kernel<float>(int)", "matmul"),
+    ],
+)
+def test_kernels_of_embedding_tables_are_no_products(name, operation):
+    assert decode(name).operation == operation

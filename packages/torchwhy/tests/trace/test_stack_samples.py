@@ -47,6 +47,14 @@ def test_a_line_has_its_source():
     assert sampled_line(traced(told()), Intervals.union([100_000], [190_000])) == ("train.py(20): loop", "with lock:")
 
 
+def test_a_comprehension_and_its_function_are_one_line():
+    frames = ["data.py(9): row", "data.py(9): <listcomp>", "data.py(12): row"]
+    given = {"frames": frames, "lines": ["x = [f(y) for y in z]"] * 2 + ["return x"], "stacks": [[0], [1, 0], [2]]}
+    given |= {"times_ns": [10**18 + 1000 * k for k in range(9)], "which": [0, 0, 1, 1, 1, 2, 2, 2, 2]}
+    found = sampled_line(traced(told(**given)), Intervals.union([0], [10_000]))
+    assert found == ("data.py(9): <listcomp>", "x = [f(y) for y in z]")
+
+
 def test_one_sample_names_no_line():
     assert sampled_line(traced(told()), Intervals.union([160_000], [190_000])) == ("", "")
 

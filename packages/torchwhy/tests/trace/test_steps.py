@@ -100,7 +100,7 @@ def test_several_annotations_a_round_make_one_step():
         for name, at, us in (("load", 0, 20), ("forward", 20, 50), ("backward", 70, 25)):
             story.note(name, 100 * i + at, us)
             story.op("aten::mm", 100 * i + at + 1, us - 2)
-    assert steps(story) == ([("load", 0, 100), ("load", 100, 200), ("load", 200, 295)], True)
+    assert steps(story) == ([("between load", 0, 100), ("between load", 100, 200), ("between load", 200, 295)], True)
 
 
 def test_what_comes_back_but_covers_little_is_no_step():
@@ -109,6 +109,24 @@ def test_what_comes_back_but_covers_little_is_no_step():
     for i in range(5):
         story.note("load shard", 100 * i, 90)
     assert steps(story) == ([], False)
+
+
+@pytest.mark.parametrize("labels", [("fwd",), ("fwd", "bwd"), ("a", "b", "c")])
+@pytest.mark.parametrize("pause", [0, 1, 90])
+def test_a_step_that_is_named_after_a_label_lasts_as_long_as_one(labels, pause):
+    """One that lasts longer is named after where it begins and ends."""
+    story = cpu()
+    for i in range(5):
+        for k, label in enumerate(labels):
+            at = i * (100 * len(labels) + pause) + 100 * k
+            story.note(label, at, 99 if pause < 90 else 10)
+            story.op("aten::mm", at + 2, 5)
+    found = story.trace().steps_found
+    assert len(found) in (4, 5)
+    for step in found:
+        assert (step.row >= 0) == (not step.name.startswith("between "))
+        if step.row >= 0:
+            assert step.duration == story.trace().events.dur[step.row]
 
 
 @pytest.mark.parametrize("name", ["Optimizer.zero_grad#SGD.zero_grad", "Python GC"])

@@ -12,8 +12,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from torchwhy.analysis.line_remarks import bound_and_rate, operators_of, remarks_on
+from torchwhy.analysis.line_remarks import bound_and_rate, operators_of, remarks_on, time_of_calls
 from torchwhy.finding import Finding
+from torchwhy.trace.derived.forward_pass import work_of
 from torchwhy.trace.derived.program_lines import Caller, ProgramLine, program_lines, steady_steps
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.model.intervals import Intervals
@@ -38,7 +39,10 @@ _GENERAL: Final = ("cpu-hotspot", "between-steps-gap", "step-tail", "elementwise
 
 
 class LineOperator(msgspec.Struct, frozen=True):
-    """Calls of one operator with the same shapes that a line makes in the window; `time_us`: on the host."""
+    """Calls of one operator with the same shapes that a line makes in the window.
+
+    `time_us`: of the device's work launched in them where a device was used, else their own.
+    """
 
     name: str
     shapes: tuple[tuple[int, ...], ...]
@@ -127,7 +131,7 @@ def _by_function(trace: Trace) -> list[tuple[ProgramLine, tuple[str, ...]]]:
 
 def _described(trace: Trace, line: ProgramLine, others: tuple[str, ...], when: Intervals, share: float) -> CostlyLine:
     bound, gflop_s, gb_s = bound_and_rate(trace, line)
-    caller = _caller(line)
+    caller, times = _caller(line), time_of_calls(trace)
     return CostlyLine(
         line.line,
         line.source,
@@ -137,10 +141,10 @@ def _described(trace: Trace, line: ProgramLine, others: tuple[str, ...], when: I
         caller.calls,
         when.total / 1000,
         share,
-        int(trace.events.dur[line.backward].sum()) / 1000,
+        (work_of(trace, line.backward) & when).total / 1000,
         line.python.total / 1000,
         tuple(
-            LineOperator(trace.name(int(rows[0])), shapes, len(rows), int(np.sum(trace.events.dur[rows])) / 1000)
+            LineOperator(trace.name(int(rows[0])), shapes, len(rows), int(np.sum(times[rows])) / 1000)
             for shapes, rows in operators_of(trace, line)
         ),
         bound,

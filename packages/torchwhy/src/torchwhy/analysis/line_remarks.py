@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.trace.derived.convolutions import convolution_output
+from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.derived.flops import flops_of, moved_by
 from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
 from torchwhy.trace.derived.ownership import own_frames
@@ -25,7 +26,7 @@ from torchwhy.trace.derived.result_shapes import result_shape
 from torchwhy.trace.derived.shapes import WIDTH, Shape, dtypes, elements, growth, shapes, tensors, values
 from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.file.columns import Floats, Int32
+from torchwhy.trace.file.columns import Floats, Int32, Int64
 from torchwhy.trace.meaning.arithmetic import (
     CONVOLUTION_BACKWARD,
     CONVOLVING,
@@ -43,9 +44,9 @@ from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import Groups
 from torchwhy.trace.tables.short_operators import short_operators
-from torchwhy.wording import duration, enumeration, percent
+from torchwhy.wording import digits, duration, enumeration, percent
 
-__all__ = ["bound_and_rate", "operators_of", "remarks_on", "shape_text"]
+__all__ = ["bound_and_rate", "operators_of", "remarks_on", "shape_text", "time_of_calls"]
 
 _SHOWN: Final = 2
 _REMARKS: Final = 3
@@ -101,20 +102,26 @@ def operators_of(trace: Trace, line: ProgramLine, limit: int = _SHOWN) -> list[t
     Calls of one operator that mostly differ in their shapes stand together, without shapes.
     """
     events, rows = trace.events, line.calls
+    times = time_of_calls(trace)
     if not len(rows):
         return []
     texts = events.text_ids("Input Dims", rows)
     by_name, by_shape = Groups(events.name[rows]), Groups(events.name[rows], texts)
-    spent = by_shape.sum(events.dur[rows])
-    differ = by_name.sum(events.dur[rows])[by_name.which] > 2 * spent[by_shape.which]
+    spent = by_shape.sum(times[rows])
+    differ = by_name.sum(times[rows])[by_name.which] > 2 * spent[by_shape.which]
     groups = Groups(events.name[rows], np.where(differ, -2, texts))
-    spent = groups.sum(events.dur[rows])
+    spent = groups.sum(times[rows])
     found: list[tuple[tuple[Shape, ...], Int32]] = []
     for i in np.argsort(-spent, kind="stable")[:limit].tolist():
-        if 10 * spent[i] >= spent.sum():
+        if spent[i] and 10 * spent[i] >= spent.sum():
             first = int(groups.first[i])
             found.append((() if differ[first] else tuple(shapes(trace, int(rows[first]))), rows[groups.which == i]))
     return found
+
+
+def time_of_calls(trace: Trace) -> Int64:
+    """Return the time of each event: of the device's work launched in it where a device was used, else its own."""
+    return trace.derived(device_time).total if trace.has_gpu else trace.events.dur
 
 
 def bound_and_rate(trace: Trace, line: ProgramLine) -> tuple[str, float | None, float | None]:
@@ -297,7 +304,7 @@ def _unread(trace: Trace, line: ProgramLine, places: np.ndarray) -> Iterator[str
     listed = any(made in one for lists in program.lists for one in lists)
     if not read and not listed:
         often = f"{len(last):,} times in a row"
-        yield f"No operator reads its result, {shape_text(made)}, before it is made again, {often}."
+        yield f"It makes a result of {shape_text(made)} {often}; no operator reads it in between."
 
 
 def _reading(trace: Trace, made: Shape, place: int, again: int, readers: list[int]) -> str:
@@ -429,7 +436,8 @@ def _slower_than_others(trace: Trace, line: ProgramLine) -> Iterator[str]:
             own, best = float(mine.work[here].sum() / spent[here].sum()), float((every.work / all_spent)[there].max())
             if _SLOW * own < best:
                 yield (
-                    f"Its {kind} reaches {own:.3g} GFLOP/s; the fastest call of its kind in this recording {best:.3g}."
+                    f"Its {kind} reaches {digits(own)} GFLOP/s; the fastest call of its kind in this recording "
+                    f"{digits(best)}."
                 )
 
 

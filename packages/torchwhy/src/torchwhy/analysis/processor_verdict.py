@@ -191,8 +191,8 @@ def _processor_sentence(parts: Breakdown, kind: VerdictKind, shares: _Shares, ga
         VerdictKind.OVERHEAD: f"{between} is the limit: for {amount_of(parts, shares.between)} no operator runs{one}; "
         f"{running}.",
         VerdictKind.INPUT: f"The program waits for data: {amount} it waits for the next batch; {running}.",
-        VerdictKind.COMMUNICATION: f"Exchanging data with other ranks is the limit: {amount} nothing else is done; "
-        f"{running}.",
+        VerdictKind.COMMUNICATION: f"Exchanging data with other ranks is the limit: {amount} the program does that "
+        f"and runs no operator; {running}.",
         VerdictKind.COMPILE: f"torch.compile was active: {amount} it compiled; {running}.",
     }
     return sentences[kind]

@@ -142,6 +142,8 @@ def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -
     if found.worked:
         why = "the file ends early, and " if trace.repairs.ends_early else ""
         return f"{why}nothing of the device's work was recorded, although it worked ({found.worked})"
+    if found.exchanges:
+        return found.exchanges
     if found.sampled:
         return f"{found.without_operators}: what looks idle may be busy"
     hidden = (trace.derived(shown_from) - trace.window.start) / (trace.window.end - trace.window.start)

@@ -241,7 +241,7 @@ def _stop(server: Server, notes: list[str], say: Callable[[str], None]) -> None:
         raise
     except TorchWhyError as error:
         notes.append(
-            f"{server.name} may still be recording, for it did not confirm the end ({error}): "
+            f"{server.name} may still be recording, since it did not confirm the end ({error}): "
             f"curl -X POST {server.address.url}/stop_profile"
         )
 

@@ -149,9 +149,9 @@ class Server:
 
     def _why_refused(self, error: RefusedError) -> str:
         if error.status == HTTPStatus.CONFLICT:
-            return f"{self.name} is recording already, for somebody else: {error}"
+            return f"{self.name} is already recording for another client: {error}"
         if error.status in _WANTS_KEY:
-            return f"{self.name} wants a key to record: set TORCHWHY_API_KEY to it ({error})"
+            return f"{self.name} requires a key to record: set TORCHWHY_API_KEY to it ({error})"
         if error.status in _NOT_THERE:
             return _no_profiler(self.name)
         return str(error)
@@ -205,7 +205,7 @@ def _no_profiler(name: str) -> str:
 def _unknown(address: Address, refusals: Sequence[RefusedError]) -> str:
     """Why it is not known which server it is: only answers that pages are not there show that it is another one."""
     if key := next((one for one in refusals if one.status in _WANTS_KEY), None):
-        return f"{address.url} wants a key, or another one: set TORCHWHY_API_KEY to it ({key})"
+        return f"{address.url} requires a key, or another key: set TORCHWHY_API_KEY to it ({key})"
     if other := next((one for one in refusals if one.status not in _NOT_THERE), None):
         hint = "; give the address to which it redirects" if 300 <= other.status < 400 else ""
         return f"{address.url} does not show whether it is vLLM or SGLang: {other}{hint}"

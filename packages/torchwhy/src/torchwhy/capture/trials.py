@@ -1,4 +1,4 @@
-"""Costly operators, looked at and run again in another way: what their numbers are, and what another way saves.
+"""Costly operators, examined and run again in another way: which numbers they read, and the time that this saves.
 
 Whether arithmetic is slow for subnormal numbers, or wasted on zeros, no trace shows, and no share of such numbers says
 how much time that takes on this processor. So the operator is run again, right after the program's own call and with
@@ -24,14 +24,14 @@ from torchwhy.capture.tensor_memory import UnlikeError, memory_of, on_processor,
 __all__ = ["Trial", "Trials"]
 
 COSTLY_NS: Final = 50_000
-"""Calls of an operator that take less are not looked at: a look takes some 50 us."""
+"""Calls of an operator that take less are not examined, which takes some 50 us."""
 
 FIRST: Final = 16
 EVERY: Final = 7
-"""Of a site's calls so many first ones are looked at, then each seventh: layers share a line, seldom seven of them."""
+"""Of a site's calls so many first ones are examined, then each seventh: layers share a line, seldom seven of them."""
 
 LOOKS: Final = 64
-"""A site is looked at so often, at most."""
+"""So many calls of a site are examined, at most."""
 
 SUBNORMAL: Final = 0.01
 """From this part of a sample of subnormal numbers on, a call is tried without them."""
@@ -67,12 +67,12 @@ MOST_SITES: Final = 500
 
 @dataclass
 class Trial:
-    """What an operator's numbers were, and how long it took in another way; times are the processor's.
+    """The numbers of an operator, and how long it took in another way; times are the processor's.
 
     Attributes:
         operator, stack: as in `Site`; stack is -1 in backward passes and optimizers.
         shapes: of the inputs, as text.
-        looks: how many calls were looked at.
+        looks: how many calls were examined.
         subnormal: in how many of them 1% or more of a sample of an input or of a result was subnormal.
         undefined: in how many of them all of a result's sample was NaN.
         weights: in how many of these a parameter's sample was, too.
@@ -136,7 +136,7 @@ class Trials:
     """
 
     def __init__(self, cost_ns: int) -> None:
-        """Look at nothing yet.
+        """Examine nothing yet.
 
         Args:
             cost_ns: how much time it may take; what would take more is not tried.
@@ -146,14 +146,14 @@ class Trials:
         self._sites: dict[tuple[Any, int, tuple[Any, ...]], _Site] = {}
 
     def results(self) -> list[Trial]:
-        """Return what was seen of each site that was looked at."""
+        """Return the trial of each site that was examined."""
         return [site.trial for site in self._sites.values()]
 
     def look(
         self, func: Any, place: tuple[str, int, tuple[Any, ...]], step: int, args: tuple[Any, ...],
         kwargs: dict[str, Any], result: Any, took_ns: int,
     ) -> None:  # fmt: skip
-        """Look at a call that has just been made.
+        """Examine a call that has just been made.
 
         Args:
             func: the operator, which writes nothing and draws no random numbers.
@@ -164,7 +164,7 @@ class Trials:
             result: of the call.
             took_ns: how long it took.
         """
-        if took_ns < COSTLY_NS or self.spent_ns + 3 * took_ns > self._cost_ns or len(self._sites) >= MOST_SITES:
+        if took_ns < COSTLY_NS or self.spent_ns >= self._cost_ns or len(self._sites) >= MOST_SITES:
             return
         name, stack, shapes = place
         site = self._sites.get((func, stack, shapes))
@@ -176,13 +176,14 @@ class Trials:
         began = time.process_time_ns()
         try:
             with torch.no_grad():
-                self._look(site, func, step, args, kwargs, result)
+                self._look(site, func, step, args, kwargs, result, self.spent_ns + 3 * took_ns <= self._cost_ns)
         finally:
             self.spent_ns += time.process_time_ns() - began
 
     def _look(
-        self, site: _Site, func: Any, step: int, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-    ) -> None:
+        self, site: _Site, func: Any, step: int, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any,
+        may_rerun: bool,
+    ) -> None:  # fmt: skip
         trial = site.trial
         given = [*_tensors(args), *_tensors(tuple(kwargs.values()))]
         made = [*_tensors(result if isinstance(result, (list, tuple)) else (result,))]
@@ -205,7 +206,7 @@ class Trials:
         if max(one.subnormal for one in known) >= SUBNORMAL:
             trial.subnormal += 1
             due = trial.subnormal <= FIRST_RUNS or trial.subnormal % FIRST_RUNS == 0
-            if trial.reruns < RUNS and due:
+            if may_rerun and trial.reruns < RUNS and due:
                 _rerun(trial, func, args, kwargs)
         if func in _PRODUCTS and not site.dense and not kwargs and trial.products < PRODUCTS:
             site.dense = not _sparse(site, _PRODUCTS[func], args)

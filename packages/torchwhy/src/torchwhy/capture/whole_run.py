@@ -14,7 +14,7 @@ from torchwhy.capture.options import Options, can_record_all_threads
 from torchwhy.capture.processor_time import waited_ns
 from torchwhy.capture.session import MOST, Session
 from torchwhy.errors import ArgumentError
-from torchwhy.wording import counted
+from torchwhy.wording import counted, digits
 
 __all__ = ["SECONDS", "EndingCost", "Limits", "WholeRun"]
 
@@ -196,7 +196,7 @@ class WholeRun:
             self._session.leave_out_first(self._beginning)
         if self._spent_s >= _LONG_S:
             self._session.notes.append(
-                f"the program stood still for {self._held_s:.3g} s while torchwhy put away what it had recorded"
+                f"the program was stopped for {digits(self._held_s)} s while torchwhy stored its recording"
             )
         note = self._left_out()
         if note:
@@ -208,7 +208,7 @@ class WholeRun:
         """What of the run was not recorded; "" where all of it was."""
         if not (self._has_paused or self._time_is_up):
             return ""
-        recorded = f"{self._why}only {self._session.recorded_s() - self._before_s:.3g} s of the run were recorded"
+        recorded = f"{self._why}only {digits(self._session.recorded_s() - self._before_s)} s of the run were recorded"
         if not self._has_paused:
             return f"{recorded}; {self._more_time}, {self._remedy}"
         events = self._session.count_events()

@@ -66,6 +66,7 @@ Keep = Annotated[
 ]
 AsModule = Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")]
 Opens = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+_FILE = typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")
 _WRITTEN = typer.Option(
     "--output", "-o", metavar="FILE", help="Write to this file; compressed if its name ends in .gz."
 )
@@ -471,7 +472,7 @@ def explain(
             show_default="compile.log in the run's folder",
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
+    output: Annotated[Path | None, _FILE] = None,
     tokens: Tokens = None,
     workers: Workers = None,
     engine: Engine = "processes",
@@ -507,9 +508,7 @@ def report(
         list[str],
         typer.Argument(metavar="TRACE|FOLDER|A B", help="A trace, a folder of ranks, or two traces to compare."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[Path, _FILE] = Path("report.html"),
     max_size: Annotated[
         str,
         typer.Option("--max-size", metavar="SIZE", help="Maximum size of the page; the timeline is coarsened to fit."),
@@ -650,11 +649,8 @@ def _asking(question: Question) -> Callable[..., None]:
         form, tokens = given.pop("form"), given.pop("tokens")
         raise typer.Exit(asked.run(question.name, given, form, tokens))
 
-    form = Annotated[
-        str, typer.Option("--format", help="Output format: text, json, markdown, html, sarif, junit, github or agent.")
-    ]
     named = [(one.name, *_declared(one)) for one in question.parameters]
-    named += [("form", form, "agent"), ("tokens", Tokens, None)]
+    named += [("form", Form, "agent"), ("tokens", Tokens, None)]
     kind, missing = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     parameters = [
         inspect.Parameter(name, kind, annotation=what, default=missing if default is ... else default)
@@ -869,9 +865,7 @@ def rule(
 def cut(
     trace: OneTrace,
     output: WrittenFile,
-    steps: Annotated[
-        str | None, typer.Option("--steps", metavar="A-B", help="Only these recorded steps, as in 5-7.")
-    ] = None,
+    steps: Steps = None,
     window: Annotated[
         str | None,
         typer.Option("--window", metavar="START-END", help="Only this time range, in microseconds from the beginning."),

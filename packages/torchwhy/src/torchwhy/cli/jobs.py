@@ -104,10 +104,8 @@ class _Progress:
             yield
         except KeyboardInterrupt:
             done, of = self._state
-            say(
-                f"stopped: {done:,} of {of:,} {self._noun} were read; if summaries are kept (--keep), the next run "
-                "continues"
-            )
+            came = f"{done:,} of {of:,} {self._noun} were read" if of else f"{self._noun} were still being looked for"
+            say(f"stopped: {came}; if summaries are kept (--keep), the next run continues")
             raise
 
 

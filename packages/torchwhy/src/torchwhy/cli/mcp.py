@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ __all__ = ["run"]
 def run(folders: Sequence[Path]) -> int:
     """Serve recordings in some folders; return 0, 2 for what is no folder, 3 without the package `mcp`."""
     for folder in folders:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # noqa: PTH112 - `Path` raises for a long name
             return complain(f"FOLDER must be a folder with recordings, got {folder}", 2)
     try:
         from torchwhy.mcp_server import serve

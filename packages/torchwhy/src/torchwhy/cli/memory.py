@@ -42,6 +42,8 @@ def run(given: Sequence[str], form: str, verbose: bool, output: Path | None, ope
         return complain(error, 2)
     except TraceError as error:
         return complain(error, 3)
+    except OSError as error:
+        return complain(f"cannot read {error.filename or ' and '.join(given)}: {error.strerror or error}", 3)
     if output is None:
         show(document, form, verbose=verbose)
         return 0

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from torchwhy.errors import TorchWhyError
-from torchwhy.schema import SCHEMA
+from torchwhy.schema import SCHEMA, UNDECODABLE
 
 __all__ = ["CountsFileError", "read_counts_file", "write_counts_file"]
 
@@ -39,19 +39,18 @@ def write_counts_file(path: str | Path, content: dict[str, Any]) -> Path:
 def read_counts_file(path: str | Path, form: type[T]) -> T:
     """Read a counts file, or the one in a folder, as a `form`."""
     source = Path(path)
-    if source.is_dir():
-        source /= NAME
-        if not source.exists():
-            raise CountsFileError(
-                f"{path} holds no {NAME}; `torchwhy profile` writes one, `c.save({str(path)!r})` after a count too"
-            )
     try:
+        source = source / NAME if source.is_dir() else source
         content = msgspec.json.decode(source.read_bytes())
     except FileNotFoundError as error:
-        raise CountsFileError(f"{source} does not exist") from error
+        if source == Path(path):
+            raise CountsFileError(f"{source} does not exist") from error
+        raise CountsFileError(
+            f"{path} holds no {NAME}; `torchwhy profile` writes one, `c.save({str(path)!r})` after a count too"
+        ) from error
     except OSError as error:
         raise CountsFileError(f"cannot read {source}: {error.strerror or error}") from error
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise CountsFileError(f"{source} is not JSON: {error}") from error
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema != SCHEMA or "metrics" not in content:

@@ -29,7 +29,7 @@ class WatchingMode(TorchDispatchMode):
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Mark the code, which needs no import of the compiler."""
-        super().__init_subclass__(**options)
+        super().__init_subclass__(**options)  # type: ignore[no-untyped-call]
         if _CAN_LEAVE_OUT and "__torch_dispatch__" in vars(cls):
             leave_out = _COMPILER._FrameExecStrategy(_COMPILER._FrameAction.SKIP, _COMPILER._FrameAction.SKIP)
             _COMPILER.set_code_exec_strategy(cls.__torch_dispatch__.__code__, leave_out)

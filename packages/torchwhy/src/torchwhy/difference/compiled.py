@@ -14,7 +14,7 @@ from torchwhy.finding import Evidence, Finding, severity_of
 from torchwhy.trace.derived.compiled import compiled_of
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, ENTERING, LOOKUP, graph_hash
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.wording import counted, duration, percent
+from torchwhy.wording import counted, digits, duration, percent
 
 __all__ = ["compiled_conditions", "costs_of_compiling", "is_compiled"]
 
@@ -101,8 +101,8 @@ def _unfused(eager: Side, compiled: Side) -> Iterator[str]:
     before, after = (len(side.work) / len(side.rounds) for side in (eager, compiled))
     if 0 < before <= after and _operators(compiled) < _operators(eager):
         yield (
-            f"Operators were joined, kernels were not: the device has {after:,.3g} pieces of work per step with "
-            f"torch.compile, {before:,.3g} without."
+            f"Operators were joined, kernels were not: the device has {digits(after)} pieces of work per step with "
+            f"torch.compile, {digits(before)} without."
         )
 
 

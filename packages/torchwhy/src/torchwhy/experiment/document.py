@@ -27,7 +27,7 @@ from torchwhy.present.document import (
     rows_of,
 )
 from torchwhy.schema import SCHEMA
-from torchwhy.wording import duration, percent, seconds, size_text
+from torchwhy.wording import digits, duration, percent, seconds, size_text
 
 __all__ = ["peaks_document", "study_document", "sweep_document"]
 
@@ -141,7 +141,7 @@ def sweep_document(points: Sequence[Point]) -> Document:
             1 - point.limits.shares["overhead"],
             percent(1 - point.limits.shares["overhead"]),
             seconds(point.limits.median_s),
-            f"{point.case.flops / point.limits.call_s / 1e9:,.3g} GFLOP/s, {point.limits.regime}",
+            f"{digits(point.case.flops / point.limits.call_s / 1e9)} GFLOP/s, {point.limits.regime}",
             _LOOKS.get(point.limits.regime, "warning"),
         )
         for point in points
@@ -170,14 +170,14 @@ def peaks_document(devices: Sequence[DevicePeaks]) -> Document:
         rows: list[tuple[Cell, ...]] = [
             (
                 f"product of {one.dtype}",
-                f"{one.flops_per_s / 1e12:,.3g} TFLOP/s",
+                f"{digits(one.flops_per_s / 1e12)} TFLOP/s",
                 f"{one.size} rows",
                 seconds(one.time_s),
             )
             for one in found.rates
         ]
         bandwidth, copied = found.bandwidth_bytes_per_s, found.copied_bytes
-        copy = ("copy in memory", f"{bandwidth / 1e9:,.3g} GB/s", size_text(copied), seconds(2 * copied / bandwidth))
+        copy = ("copy in memory", f"{digits(bandwidth / 1e9)} GB/s", size_text(copied), seconds(2 * copied / bandwidth))
         columns = (Column(found.name), *(Column(title, number=True) for title in ("reached", "size", "time")))
         blocks.append(Table(columns, rows_of([*rows, copy])))
         if found.disturbed:

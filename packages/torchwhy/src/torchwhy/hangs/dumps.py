@@ -21,6 +21,7 @@ import msgspec
 from torchwhy.allocator.plain_values import dicts, frame_text, integer, plain
 from torchwhy.allocator.unpickling import PickleError, unpickled
 from torchwhy.errors import TraceError
+from torchwhy.schema import UNDECODABLE
 from torchwhy.trace.meaning.frames import code_of
 from torchwhy.wording import safe, shortened
 
@@ -221,7 +222,7 @@ def _content(path: Path) -> dict[str, Any]:
         found = unpickled(data) if data[:1] == b"\x80" else msgspec.json.decode(data)
     except PickleError as error:
         raise TraceError(f"{path.name} is no dump of the flight recorder: {error}") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise TraceError(f"{path.name} is no dump of the flight recorder: {error}") from None
     without = data[:1] == b"{"  # JSON leaves the list out where nothing was called
     if not isinstance(found, dict) or not isinstance(found.get("entries", [] if without else None), list):

@@ -15,6 +15,7 @@ from torchwhy.difference.steps import rounds_of
 from torchwhy.errors import ArgumentError, TraceError
 from torchwhy.loading.trace import load
 from torchwhy.ranks.folder import find_traces, single_trace
+from torchwhy.schema import UNDECODABLE
 
 __all__ = ["STEP", "MeasuredRun", "read_runs"]
 
@@ -107,7 +108,7 @@ def _timed(path: Path) -> tuple[MeasuredRun, ...]:
             content = msgspec.json.decode(head + file.read())
     except OSError as error:
         raise TraceError(f"cannot read {path}: {error.strerror or error}") from error
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return ()
     kind = content.get("kind") if isinstance(content, dict) else None
     if kind not in ("measurement", "comparison"):
@@ -131,7 +132,7 @@ def _counted(path: Path, metric: str) -> MeasuredRun:
     file = path / "counts.json" if path.is_dir() else path
     try:
         content = msgspec.json.decode(file.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *UNDECODABLE) as error:
         raise TraceError(f"cannot read {file}, which has the metric {metric!r}: {error}") from error
     metrics = content.get("metrics") if isinstance(content, dict) else None
     known = {name: value for name, value in (metrics or {}).items() if isinstance(value, int | float)}
@@ -147,7 +148,7 @@ def _environment(folder: Path) -> dict[str, Any]:
     file = folder / "environment.json"
     try:
         found = msgspec.json.decode(file.read_bytes()) if file.is_file() else {}
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNDECODABLE):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -26,8 +26,8 @@ def load_runs(
 ) -> Iterator[tuple[str, LoadedJob | str]]:
     """Yield the name of each run with its job, or with the reason for its absence.
 
-    One job is in memory at a time. The processes that read are started once. The other arguments are those of
-    `load_job`.
+    One job is in memory at a time. The processes that read are started once. See `load_job` for the other
+    arguments.
 
     Args:
         runs: their folders by name.

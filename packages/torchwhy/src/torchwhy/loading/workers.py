@@ -158,7 +158,10 @@ class _Reader:
     def read(self, path: Path, thresholds: Thresholds | None) -> Summary | str:
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                [sys.executable, "-c", _program()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for the process that asks, which ends this one
             )
         process = self._process
         try:
@@ -261,7 +264,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 def main() -> None:
     """Serve on standard input and output, until the process that asks has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches that process, too, which ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows sessions do not keep it away
     with suppress(BrokenPipeError), os.fdopen(os.dup(sys.stdout.fileno()), "wb") as channel:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write into the channel
         serve(sys.stdin.buffer, channel)

@@ -6,7 +6,7 @@ from typing import Final
 
 from torchwhy.analysis.device_counters import CounterTimes, EnergyUse, MeasuredActivity
 from torchwhy.present.document import Cell, Column, Name, Table, Text, rows_of
-from torchwhy.wording import counted
+from torchwhy.wording import counted, digits
 
 __all__ = ["activity_lines", "counter_table", "energy_lines"]
 
@@ -34,7 +34,7 @@ def counter_table(rows: tuple[CounterTimes, ...]) -> tuple[Table, ...]:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return "" if value is None else digits(value)
 
 
 def activity_lines(devices: tuple[MeasuredActivity, ...]) -> tuple[Text, ...]:
@@ -65,10 +65,10 @@ def energy_lines(devices: tuple[EnergyUse, ...]) -> tuple[Text, ...]:
 
 
 def _energy(one: EnergyUse) -> str:
-    sentence = f"Energy of GPU {one.device}: {one.joules:.3g} J at {one.power_w:.3g} W on average"
+    sentence = f"Energy of GPU {one.device}: {digits(one.joules)} J at {digits(one.power_w)} W on average"
     if one.joules_per_step is None:
         return f"{sentence}."
-    sentence = f"{sentence}, {one.joules_per_step:.3g} J for each of {counted(one.steps, 'step')}"
+    sentence = f"{sentence}, {digits(one.joules_per_step)} J for each of {counted(one.steps, 'step')}"
     if one.price_per_step is not None:
         sentence = f"{sentence}; a million steps cost {one.price_per_step * 1e6:,.2f}"
     return f"{sentence}."

@@ -295,6 +295,7 @@ class FindingItem(msgspec.Struct, frozen=True):
         why, fix: cause and remedy; "" where they are left out.
         number: its place among the findings of a trace, which a timeline knows it by; -1 where there is no timeline.
         place: the first line of the program that the evidence names; "" for none.
+        source: the source of that line; "" where it isn't known.
         id: by which `torchwhy finding` knows it; "" for none.
     """
 
@@ -312,6 +313,7 @@ class FindingItem(msgspec.Struct, frozen=True):
     fix: str = ""
     number: int = -1
     place: str = ""
+    source: str = ""
     id: str = ""
 
     @property

@@ -35,6 +35,7 @@ def finding_item(
     common = notes.pop() if len(notes) == 1 and len(finding.evidence) > 1 else ""
     probably = "Probably: " if finding.cause_is == "inferred" else ""
     shown = () if brief else finding.evidence
+    place, source = _place(finding.evidence)
     return FindingItem(
         code=finding.code,
         slug=finding.slug,
@@ -49,15 +50,19 @@ def finding_item(
         why="" if brief else f"{probably}{finding.cause}",
         fix=finding.fix,
         number=number,
-        place=_place(finding.evidence),
+        place=place,
+        source=source,
         id=finding.id,
     )
 
 
-def _place(evidence: Sequence[FindingEvidence]) -> str:
-    """The first line of the program that the evidence names; "" for none."""
-    own = (text for item in evidence for text in (item.own_code, item.name) if code_of(text) == "program")
-    return next((text for text in map(line_of, own) if _LINE.search(text)), "")
+def _place(evidence: Sequence[FindingEvidence]) -> tuple[str, str]:
+    """The first line of the program that the evidence names, and its source; "" for what isn't known."""
+    for item in evidence:
+        for text in (item.own_code, item.name):
+            if code_of(text) == "program" and _LINE.search(line := line_of(text)):
+                return line, item.own_source if text == (item.own_code or item.name) else ""
+    return "", ""
 
 
 def _stake(finding: ReportedFinding, window: str) -> str:

@@ -17,7 +17,7 @@ from torchwhy.analysis.phase_times import PhaseTimes
 from torchwhy.present.document import Cell, Column, Facts, File, Name, Row, Table, Text, When, rows_of
 from torchwhy.trace.derived.run_times import RunLine, RunTimes
 from torchwhy.trace.meaning.frames import line_of
-from torchwhy.wording import counted, duration, enumeration, percent, size_text
+from torchwhy.wording import counted, digits, duration, enumeration, percent, size_text
 
 __all__ = [
     "by_kind",
@@ -114,7 +114,7 @@ def costly_lines_block(
         when: in which view.
         on_gpu: whether their time is that of the GPU's work.
     """
-    rows = tuple((percent(line.share), _line_text(line, steps)) for line in lines)
+    rows = tuple((percent(line.share), _line_text(line, steps, on_gpu=on_gpu)) for line in lines)
     if not rows:
         return ()
     what = "the GPU's work" if on_gpu else "operators"
@@ -122,11 +122,11 @@ def costly_lines_block(
     return (Facts(rows, f"Where in the program (of {whole}; {what} with the backward pass)", when),)
 
 
-def _line_text(line: CostlyLine, steps: int) -> str:
+def _line_text(line: CostlyLine, steps: int, *, on_gpu: bool) -> str:
     """A line of the program with what is known of it, as a paragraph."""
     place = f"{line.line}: {line.source}" if line.source else line.line
     place += f" (and {counted(len(line.others), 'other line', 'other lines')} there)" if line.others else ""
-    runs = f", in {line.runs / steps:,.3g} runs of its function a step" if steps and line.runs >= 2 * steps else ""
+    runs = f", in {digits(line.runs / steps)} runs of its function a step" if steps and line.runs >= 2 * steps else ""
     caller = f": {line.caller_source}" if line.caller_source else ""
     elsewhere = line.caller.rpartition(": ")[0] != line.line.rpartition(": ")[0]  # than a nested comprehension's line
     called = f"{runs}, as in {line.caller}{caller}" if line.caller and elsewhere else runs
@@ -134,7 +134,12 @@ def _line_text(line: CostlyLine, steps: int) -> str:
     parts += [f"{duration(line.python_us)} in Python"] if 10 * line.python_us >= line.time_us else []
     spent = f"{duration(line.time_us)}{f' ({enumeration(parts)})' if parts else ''}"
     sized = {one.name for one in line.operators if one.shapes}
-    calls = enumeration([_operator_text(one, steps, others=one.name in sized) for one in line.operators])
+    calls = enumeration(
+        [
+            (f"{duration(one.time_us)} in " if on_gpu else "") + _operator_text(one, steps, others=one.name in sized)
+            for one in line.operators
+        ]
+    )
     sentences = [f"{place}{called}.", f"{spent}{f': {calls}' if calls else ''}."]
     if line.bound:
         rate = (
@@ -151,7 +156,7 @@ def _line_text(line: CostlyLine, steps: int) -> str:
 def _operator_text(one: LineOperator, steps: int, *, others: bool) -> str:
     sizes = " x ".join(f"({', '.join(map(str, shape))})" for shape in one.shapes[:3]) or "other sizes" * others
     every = one.calls / steps if steps else 0.0
-    count = f"{every:,.3g} {one.name} a step" if every >= 1 else f"{one.calls:,} {one.name}"
+    count = f"{digits(every)} {one.name} a step" if every >= 1 else f"{one.calls:,} {one.name}"
     return f"{count}{f' of {sizes}' if sizes else ''}"
 
 

@@ -113,7 +113,8 @@ def _ranks(report: JobReport) -> Table:
         rows_of([_rank(row, last.get(row.rank, "")) for row in shown], _RANKS),
         "Ranks",
         (
-            "Transfers and waits for other ranks count while nothing is computed.",
+            "Transfers and waits for other ranks count while nothing is computed. A step (median) lasts until the GPU "
+            "work begun in it is done: behind a host that runs ahead, steps overlap.",
             *((_order(report),) if many else ()),
         ),
         noun=("rank", "ranks"),

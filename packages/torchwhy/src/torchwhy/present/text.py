@@ -318,7 +318,8 @@ def _short(number: int, item: FindingItem, fix: bool, style: Style) -> list[str]
 
 
 def _seen(item: FindingItem, style: Style) -> list[str]:
-    return [f"    {style.paint('See', 'bold')}  {style.shorten_path(style.plain(item.place), style.width - 9)}"]
+    lines = [f"    {style.paint('See', 'bold')}  {style.shorten_path(style.plain(item.place), style.width - 9)}"]
+    return lines + ([f"         {style.shorten(style.plain(item.source), style.width - 9)}"] if item.source else [])
 
 
 def _brief(block: Findings, style: Style) -> list[_Part]:

@@ -13,7 +13,7 @@ from torchwhy.present.document import Amount, Cell, Column, Document, File, Name
 from torchwhy.present.document import Table as TableBlock
 from torchwhy.schema import SCHEMA
 from torchwhy.trace.tables.table import PYTORCHS_COLUMNS, Table
-from torchwhy.wording import duration, percent, size_text
+from torchwhy.wording import digits, duration, percent, size_text
 
 __all__ = ["TableData", "column_called", "trace_table"]
 
@@ -131,4 +131,4 @@ def _amount(column: str, value: float) -> str:
         return percent(value)
     if column.endswith("bytes"):
         return size_text(value)
-    return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
+    return digits(value, 4) if isinstance(value, float) else f"{value:,}"

@@ -97,7 +97,7 @@ def find_traces(folder: Path) -> TraceFolder:
 
 
 def find_runs(folder: Path) -> list[Path]:
-    """Return the folders of the runs at or below a folder, by name: each has one trace, or those of several ranks.
+    """Return the folders of the runs at or below a folder, by name: each has one trace, or one per rank.
 
     A folder of traces that may be anything counts as a run: reading it says what is wrong.
 

@@ -252,7 +252,7 @@ def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
     kinds = {found.kind for found in alone.values()}
     if len(alone) > 1 and len(kinds) == 1 and VerdictKind.UNKNOWN not in kinds:
         same = alone[middle.rank]
-        sentence = f"All {counted(len(alone), 'rank')} are alike. On rank {middle.rank}: {same.sentence}"
+        sentence = f"All {counted(len(alone), 'rank')} have this verdict. On rank {middle.rank}: {same.sentence}"
         return Verdict(same.kind, sentence, same.caveats)
     limit = "GPUs" if on_gpu else "processors"
     if computing >= 0.5:

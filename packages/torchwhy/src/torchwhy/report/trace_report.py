@@ -49,6 +49,7 @@ from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import Diagnosis
 from torchwhy.schema import SCHEMA
 from torchwhy.trace.derived.run_times import RunTimes, run_times
+from torchwhy.trace.derived.stack_samples import recorded_samples
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import own_frame
 from torchwhy.trace.model.events import Events
@@ -81,7 +82,8 @@ class FindingEvidence(msgspec.Struct, frozen=True):
     """`torchwhy.finding.Evidence`, with the line of the program's own code ("" where it isn't known).
 
     `starts_us`: when its events begin, the longest 1,000 of them in order of time. `short_name`: of a kernel, as in
-    `trace.kernels()`; "" for anything else.
+    `trace.kernels()`; "" for anything else. `own_source`: the source of the line in `own_code`, or else in `name`; ""
+    where no sample of the stack shows that line.
     """
 
     name: str
@@ -94,6 +96,7 @@ class FindingEvidence(msgspec.Struct, frozen=True):
     own_code: str
     starts_us: tuple[float, ...] = ()
     short_name: str = ""
+    own_source: str = ""
 
 
 class ReportedFinding(msgspec.Struct, frozen=True):
@@ -262,6 +265,7 @@ def reported(finding: Finding, trace: Trace | None = None) -> ReportedFinding:
 
 
 def _evidence(item: Evidence, trace: Trace | None) -> FindingEvidence:
+    own = own_frame(item.stack)
     return FindingEvidence(
         name=item.name,
         count=item.count,
@@ -270,9 +274,10 @@ def _evidence(item: Evidence, trace: Trace | None) -> FindingEvidence:
         where=item.where,
         stack=item.stack,
         note=item.note,
-        own_code=own_frame(item.stack),
+        own_code=own,
         starts_us=() if trace is None else _starts(item.rows, trace.events),
         short_name="" if trace is None else trace.derived(short_names).get(item.name, ""),
+        own_source="" if trace is None else trace.derived(recorded_samples).lines.get(own or item.name, ""),
     )
 
 

@@ -20,6 +20,7 @@ import msgspec
 from torchwhy.errors import ArgumentError, ArgumentTypeError
 from torchwhy.rules.catalogue import chosen_rules, matching, thresholds_by_slug
 from torchwhy.rules.rule import Rule
+from torchwhy.schema import UNDECODABLE
 
 __all__ = ["Settings", "chosen", "settings_from"]
 
@@ -61,7 +62,7 @@ def settings_from(path: Path | None) -> Settings:
         return Settings()
     try:
         table = msgspec.toml.decode(content).get("tool", {}).get("torchwhy", {}).get("rules", {})
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise ArgumentError(f"{path} is not TOML: {error}") from error
     try:
         return _settings(table)

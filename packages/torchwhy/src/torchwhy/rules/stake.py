@@ -45,14 +45,15 @@ def most_saved(trace: Trace, frees: str, when: Intervals, part: float = 1.0) -> 
 def ordinary_time(trace: Trace, when: Intervals) -> int:
     """Return the length of the window, nanoseconds, without one giant gap that these stretches don't lie in.
 
-    A beginning in which the device's work was not recorded is such a gap.
+    A beginning in which the device's work was not recorded is such a gap. Beside stretches that last as long, no gap is
+    giant.
     """
     whole = trace.window.end - trace.window.start
     gap = trace.derived(giant_gap)
     shown = trace.derived(shown_from)
     if gap is None and shown > trace.window.start:
         gap = trace.window.start, shown
-    if gap is None or 2 * when.clip(*gap).total > when.total:
+    if gap is None or 2 * when.clip(*gap).total > when.total or when.total >= gap[1] - gap[0]:
         return whole
     return whole - (gap[1] - gap[0])
 

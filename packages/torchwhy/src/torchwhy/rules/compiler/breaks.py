@@ -22,7 +22,7 @@ from torchwhy.trace.meaning.frames import MODULE
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration_ns
+from torchwhy.wording import counted, digits, duration_ns
 
 __all__ = ["compiled_but_eager", "graph_breaks"]
 
@@ -95,8 +95,9 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         window=trace.window,
         evidence=(*(_reason(trace, one) for one in met[:SHOWN]), *evident) if met else (*broken, *evident),
         cause=(
-            f"Dynamo could not capture something and starts a new graph after it, {len(nested) / len(calls):.2g} for "
-            f"each call. {LOST_FUSION} Entering the pieces takes {duration_ns(lost.total)}."
+            f"Dynamo could not capture something and starts a new graph after it, "
+            f"{digits(len(nested) / len(calls), 2)} for each call. {LOST_FUSION} Entering the pieces takes "
+            f"{duration_ns(lost.total)}."
             if len(nested) and len(calls)
             else f"Dynamo could not capture something and leaves it, or the whole function, uncompiled. {LOST_FUSION}"
         )

@@ -144,7 +144,8 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     Costs: about ten kernels instead of one, and the matrix of weights in memory. At stake is the time beyond both
     products at the device's peak, where shapes and peaks show it; else all but half of the products' time. Dropout of
     the weights on the CPU isn't counted: it costs as much wherever it is done. A model that drops weights out has
-    chosen to, so there severity is low.
+    chosen to, so there severity is low. On the CPU a mask that requires gradients, such as a learned bias, has no fused
+    implementation: where a mask of numbers is given in training, the finding is only good to know.
 
     Fix: the fused kernels want 16-bit inputs, a head dimension up to 256 that is a multiple of 8, and no mask (or one
     they know); on the CPU they take float32 as well, but no dropout.
@@ -169,6 +170,7 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     whole = "of the compute kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
         title=f"Attention falls back to its plain implementation {often(len(rows))}: {percent(part)} {whole}",
+        severity="info" if not trace.has_gpu and not wanted and _may_be_learned(trace, int(rows[0])) else "",
         most="low" if wanted else "high",
         confidence="high",
         time_us=_saved(trace, work) * when.total / 1000,
@@ -275,6 +277,14 @@ def _inside(trace: Trace, rows: Int32) -> Flags:
     return trace.calls.within(rows, trace.events.of(ATTENTION_IN_PARTS))
 
 
+def _may_be_learned(trace: Trace, row: int) -> bool:
+    """Whether the mask of attention in a forward pass has numbers, which may require gradients."""
+    sizes, kinds = shapes(trace, row), dtypes(trace, row)
+    return (
+        len(sizes) > 3 and len(sizes[3]) > 0 and kinds[3:4] != ["bool"] and len(_backward_of(trace, [(row, row)])) > 0
+    )
+
+
 def _reasons(trace: Trace, rows: Int32) -> list[str]:
     """Which shapes or types of the inputs rule out the fused kernels."""
     row = int(rows[0])
@@ -285,6 +295,11 @@ def _reasons(trace: Trace, rows: Int32) -> list[str]:
             found.append("It drops out weights (dropout_p), which the fused implementation on the CPU can't.")
         if sizes and len(sizes) > 2 and sizes[0][-1] != sizes[2][-1]:
             found.append(f"Query and value have {sizes[0][-1]} and {sizes[2][-1]} features.")
+        if not found and _may_be_learned(trace, row):
+            found.append(
+                "A mask of numbers is given: one that requires gradients, a learned bias, has no fused implementation "
+                "on the CPU."
+            )
         return found
     if kinds and kinds[0] in ("float32", "float64"):
         found.append(f"Inputs are {kinds[0]}, which FlashAttention doesn't take.")

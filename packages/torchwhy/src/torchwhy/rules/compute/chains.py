@@ -86,7 +86,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     yield from about_kernels(
         trace,
         kernels.rows[at],
-        title=f"Fusing {counted(len(at), 'elementwise kernel')} in {counted(count, 'chain')} would save "
+        title=f"Fusing {counted(len(at), f'{_sort(kernels, at)} kernel')} in {counted(count, 'chain')} would save "
         f"{percent(part)} of the compute kernels' time",
         confidence="medium",
         cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element.",
@@ -98,6 +98,12 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
         part=saved / int(spent.sum()),
         calls=1 - count / len(at),
     )
+
+
+def _sort(kernels: Kernels, at: Int64) -> str:
+    """The words for kernels that read and write more than they compute."""
+    alike = bool(kernels.that(lambda name: name.operation == "elementwise")[at].all())
+    return "elementwise" if alike else "memory-bound"
 
 
 def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float) -> Iterator[Finding]:

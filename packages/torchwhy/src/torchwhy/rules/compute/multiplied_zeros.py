@@ -46,7 +46,7 @@ def multiplied_zeros(trace: Trace, *, runs: int = 2, share: float = 0.05) -> Ite
     sparse.sort(key=lambda one: _sparse_us(one) - one.dense_us)
     zeros, (height, width) = min(one.zeros for one in sparse), sparse[0].matrix
     yield Finding(
-        title=f"Of a matrix that is multiplied {_most(zeros)} are zeros: {percent(part)} of the time",
+        title=f"Of a matrix that is multiplied, {_most(zeros)} are zeros: {percent(part)} of the time",
         confidence="high",
         time_us=saved_us,
         stretches=when,

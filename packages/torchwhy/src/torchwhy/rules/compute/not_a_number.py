@@ -10,14 +10,13 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.contents import calls_of, contents
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted
 
 __all__ = ["not_a_number"]
 
 
-@rule("D78", "not-a-number", source="samples of costly operators' results", frees="all")
+@rule("D78", "not-a-number", source="samples of costly operators' results", frees="nothing")
 def not_a_number(trace: Trace, *, most: float = 0.9, steps: int = 3) -> Iterator[Finding]:
     """The parameters have become NaN, and with them all that is computed.
 
@@ -25,8 +24,8 @@ def not_a_number(trace: Trace, *, most: float = 0.9, steps: int = 3) -> Iterator
     take 50 us or more. In three steps or more, and 90% of the calls in forward passes that were examined, the whole
     sample was NaN, and so was a parameter's sample.
 
-    Costs: all of the time. A parameter that is NaN makes each result and each gradient NaN, and no step of an optimizer
-    makes it a number again.
+    Costs: the whole run from there on: a parameter that is NaN makes each result and each gradient NaN, and no step of
+    an optimizer makes it a number again. Mending it saves no time, so none is at stake, and the finding comes first.
 
     Fix: find the first step with a NaN loss: `assert loss.isfinite()`, then `torch.autograd.set_detect_anomaly(True)`,
     which names the operator. Often the learning rate is too high, gradients need `torch.nn.utils.clip_grad_norm_`, or
@@ -47,7 +46,6 @@ def not_a_number(trace: Trace, *, most: float = 0.9, steps: int = 3) -> Iterator
         title="The parameters are NaN: nothing that is computed means anything",
         severity="high",
         confidence="high",
-        stretches=Intervals.union([window.start], [window.end]),
         window=window,
         evidence=(*lines_of(trace, with_weights), *evidence(trace, rows)),
         cause=f"In {undefined} of {counted(looks, 'call')} that were examined, the result was NaN, and so were "

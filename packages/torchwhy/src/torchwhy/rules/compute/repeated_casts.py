@@ -18,7 +18,7 @@ from torchwhy.trace.meaning.arithmetic import CONVOLUTION, LINEAR, TABLE_LOOKUP
 from torchwhy.trace.meaning.frames import own_frame
 from torchwhy.trace.meaning.tensors import CHANGE_OF_TYPE
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, percent
+from torchwhy.wording import counted, digits, percent
 
 __all__ = ["repeated_cast"]
 
@@ -61,7 +61,7 @@ def repeated_cast(trace: Trace, *, share: float = 0.02, steps: int = 3, calls: i
     others = len(set(chosen.values())) - 1
     also = f" and {counted(others, 'other')}" if others else ""
     every = len({int(program.step[i]) for i in chosen})
-    times = f"{len(rows) / every:.3g} per step" if in_steps else f"{len(rows):,} times"
+    times = f"{digits(len(rows) / every)} per step" if in_steps else f"{len(rows):,} times"
     seen_as = evidence(trace, rows)
     line = own_frame(seen_as[0].stack)
     yield Finding(

@@ -15,6 +15,7 @@ from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
+from torchwhy.trace.model.steps import Step
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration_ns, percent
 
@@ -49,7 +50,7 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     Known problems: with three or four steps one outlier decides, so the confidence is low then. Inputs of other values,
     such as sparse ones, also change a kernel's time.
     """
-    rows = _equal_steps(trace, int(steps))
+    alike, rows = _equal_steps(trace, int(steps))
     if not rows.size:
         return
     spent = trace.events.dur[rows].astype(np.float64)
@@ -70,8 +71,8 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
         window=trace.window,
         evidence=shown(trace, rows[:, varies].reshape(-1)),
         cause=f"Name and order of the kernels are equal in {rows.shape[0]} steps, so the device was slower, most in "
-        f"step {slowest + 1}: its clock, a limit of power or temperature, or other work on it. The kernel that varies "
-        f"most takes {duration_ns(np.median(most))} at the median, {duration_ns(most.mean())} on average, from "
+        f"{_slowest(alike, slowest)}: its clock, a limit of power or temperature, or other work on it. The kernel that "
+        f"varies most takes {duration_ns(np.median(most))} at the median, {duration_ns(most.mean())} on average, from "
         f"{duration_ns(most.min())} to {duration_ns(most.max())}.",
         fix=f"Give medians instead of means, warm the device up, check {_TOOLS.get(trace.info.vendor, 'its clock')} "
         "for throttling, and lock the clocks for benchmarks.",
@@ -126,10 +127,16 @@ def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005
     )
 
 
-def _equal_steps(trace: Trace, least: int) -> npt.NDArray[np.int64] | Int32:
-    """Kernels by step and place, of the steps that launch the same kernels in the same order; empty if too few do."""
+def _slowest(steps: list[Step], i: int) -> str:
+    """The words for one of some steps."""
+    number = steps[i].number
+    return f"number {i + 1} of them" if number is None else f"step {number}"
+
+
+def _equal_steps(trace: Trace, least: int) -> tuple[list[Step], npt.NDArray[np.int64] | Int32]:
+    """The steps that launch the same kernels in the same order, and these by step and place; empty if too few do."""
     kernels, found = trace.derived(kernels_of), trace.steps_found
-    nothing = np.zeros((0, 0), np.int32)
+    nothing: tuple[list[Step], Int32] = [], np.zeros((0, 0), np.int32)
     launch = trace.links.of(kernels.rows)
     if len(found) < least or not len(launch):
         return nothing
@@ -139,8 +146,11 @@ def _equal_steps(trace: Trace, least: int) -> npt.NDArray[np.int64] | Int32:
     order = np.lexsort((trace.events.ts[rows], trace.events.ts[launch], step))
     rows, which, step = rows[order], which[order], step[order]
     bounds = np.searchsorted(step, np.arange(len(found) + 1))
-    parts = [slice(a, b) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True) if b > a]
-    usual, count = Counter(which[part].tobytes() for part in parts).most_common(1)[0] if parts else (b"", 0)
+    parts = [
+        (one, slice(a, b)) for one, a, b in zip(found, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True) if b > a
+    ]
+    usual, count = Counter(which[part].tobytes() for _, part in parts).most_common(1)[0] if parts else (b"", 0)
     if count < least:
         return nothing
-    return np.stack([rows[part] for part in parts if which[part].tobytes() == usual])
+    alike = [(one, rows[part]) for one, part in parts if which[part].tobytes() == usual]
+    return [one for one, _ in alike], np.stack([mine for _, mine in alike])

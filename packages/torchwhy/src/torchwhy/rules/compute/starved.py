@@ -19,7 +19,7 @@ from torchwhy.trace.meaning.annotations import DATALOADER
 from torchwhy.trace.meaning.arithmetic import MEMORY_SPEED
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import digits, percent
 
 __all__ = ["starved_threads"]
 
@@ -73,11 +73,12 @@ def starved_threads(
         return
     rate = float(np.median(size / spent))
     yield Finding(
-        title=f"Simple operators run at {rate:.2g} GB/s, a fraction of what one core does: {percent(part)} of the time",
+        title=f"Simple operators run at {digits(rate, 2)} GB/s, a fraction of what one core does: {percent(part)} of "
+        "the time",
         confidence="medium",
         time_us=time_us,
         window=trace.window,
-        evidence=evidence(trace, rows, times=spent, note=f"at {rate:.2g} GB/s"),
+        evidence=evidence(trace, rows, times=spent, note=f"at {digits(rate, 2)} GB/s"),
         cause="The operator's threads wait for a core: there are more threads than free cores, because of other "
         "programs, other ranks, the DataLoader's workers, or a container's limit. Times of all parallel operators in "
         "this trace are longer for it.",

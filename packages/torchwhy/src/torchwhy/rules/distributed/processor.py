@@ -56,13 +56,13 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     spent = alone.overlap(np.minimum(np.maximum(start, done), end), end)
     trains = trace.events.any_of(LEARNING)
     yield Finding(
-        title=f"For {percent(part)} of the window the program exchanges data with other ranks and computes nothing",
+        title=f"For {percent(part)} of the window the program exchanges data with other ranks and runs no operator",
         confidence="high",
         stretches=alone,
         window=trace.window,
         evidence=evidence(trace, rows, times=spent),
-        cause="The program can't continue without the result. A part of the time may be waiting for another rank: the "
-        "traces of all ranks in one folder show it.",
+        cause="No operator runs meanwhile, so the program seems to wait for the result. A part of the time may be "
+        "waiting for another rank: the traces of all ranks in one folder show it.",
         fix="Exchange less often: larger batches, or several backward passes under no_sync() for one exchange; or use "
         "fewer ranks with more threads each."
         if trains

@@ -65,7 +65,8 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     seen = evidence(trace, rows, times=waited)
     called = ""
     if single:
-        called = called_there(trace, lost, main_calls(trace, lost))
+        calls = main_calls(trace, lost)
+        called = called_there(trace, lost, calls[~events.are(LOADER_FRAME, calls)])
         cause, fix = _in_own_process(trace, rows, lost)
         seen += (*python_lines(trace, lost), *_asked_at(trace, lost))
     elif starts.total * 2 > lost.total:
@@ -150,31 +151,36 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, st
             "it ends; or for batch in loader.",
         )
     line, collating = line_there(trace, lost), _collating(trace, lost)
+    called = bool(line) and _called_by_loader(trace, lost)
     if advice := advice_on_calls(trace, lost):
         return f"The batches are made in the program's own process (num_workers=0).{line}", advice
+    cause = "The batches are made in the program's own process (num_workers=0), so the loop waits meanwhile."
     if collating >= 0.5:
-        return (
+        cause = (
             f"The collate function runs in the program's own process: {percent(collating)} of the stacks sampled in "
-            f"that time show it.{line}",
+            "that time show it."
+        )
+    if collating >= 0.5 and (not called or _collates_itself(trace, lost)):
+        return (
+            cause + line,
             "Let the collate function work on whole tensors: torch.stack, torch.nn.utils.rnn.pad_sequence, one "
             "torch.from_numpy for the batch, instead of loops over numbers. num_workers=4 moves it to other processes.",
         )
-    cause = "The batches are made in the program's own process (num_workers=0), so the loop waits meanwhile."
     usual = float(np.median(trace.events.dur[rows]))
     if usual < HANDED_OVER_NS:
         return cause + line, (
-            f"A batch is made in {duration_ns(usual)} (median): a worker process takes as long to hand one over. Take "
-            "each batch out of tensors at once, x[i : i + n], or make it larger."
+            "Take each batch out of tensors at once, x[i : i + n], or make it larger. Worker processes gain nothing: "
+            f"a batch is made in {duration_ns(usual)} (median), and to hand one over takes as long."
         )
     workers = (
         "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. Worker processes "
         "take a second to start and hold copies of what the dataset holds."
     )
-    if not line or not _called_by_loader(trace, lost):
+    if not called:
         return cause + line, workers
     return cause + line, (
-        "Make that line cheaper: what it does for each sample may be done once for all of them, before the loop. "
-        f"Else: {workers[0].lower()}{workers[1:]}"
+        "Make that line cheaper: what comes out the same each time is made once for all samples, before the loop; the "
+        f"rest of no more data than the sample needs. Else: {workers[0].lower()}{workers[1:]}"
     )
 
 
@@ -217,6 +223,20 @@ def _collating(trace: Trace, when: Intervals) -> float:
     samples = trace.derived(stack_samples)
     inside = samples.inside(when).tolist()
     return sum(any(COLLATE_CALL.names(one) for one in samples.texts(i)) for i in inside) / max(len(inside), 1)
+
+
+def _collates_itself(trace: Trace, when: Intervals) -> bool:
+    """Whether most samples of the collate function show its code rather than another function of the program."""
+    samples = trace.derived(stack_samples)
+    alone, seen = 0, 0
+    for i in samples.inside(when).tolist():
+        texts = samples.texts(i)
+        called = next((place for place, text in enumerate(texts) if COLLATE_CALL.names(text)), 0)
+        own = [frame for frame in samples.stacks[i][:called] if code_of(frame) == "program"]
+        functions = [frame for frame in own if not frame.endswith(">")]  # a comprehension is part of its function
+        seen += called > 0
+        alone += len(functions) == 1
+    return 2 * alone > seen
 
 
 def _asked_at(trace: Trace, when: Intervals) -> tuple[Evidence, ...]:

@@ -97,8 +97,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     window = trace.derived(steady_window)
     taken = stretches.overlap([step.start for step in steps], [step.end for step in steps])
     if np.count_nonzero(taken >= long_us * 1000) >= min(HABIT, len(steps) / 2):
-        inside = lost.clip(trace.window.start, trace.window.end)
-        usual = Typical(inside, trace.window, trace.window.share(inside))
+        inside = lost.clip(window.start, window.end)
+        usual = Typical(inside, window, window.share(inside))
     else:
         usual = typical(trace, lost, window)
     lost = usual.when
@@ -186,7 +186,12 @@ def _fix(trace: Trace, lost: Intervals, *, house: bool) -> str:
     if house:
         return "Log, save and evaluate every N steps, or in another thread or process."
     move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"
-    if trace.has_stacks or line_there(trace, lost):
+    if line_there(trace, lost):
+        return (
+            "Make that line cheaper or run it less often: once, before the loop, if the same comes out in each step; "
+            f"every N steps if it is a log, a check or a picture. The rest can go {move}."
+        )
+    if trace.has_stacks:
         return (
             f"If it is no part of the work, move it off the loop, {move}. If it is, a profiler of native code (py-spy "
             "record --native) shows what takes the time."

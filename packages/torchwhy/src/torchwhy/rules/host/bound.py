@@ -73,16 +73,17 @@ def overhead_bound(
     others = Intervals(gaps.starts[short], gaps.ends[short])
     waited, once = found.late, int(found.late.lengths.max(initial=0))
     once = once if decides(once, waited.total, length) else 0
-    total = waited.total - once
+    total, phases = waited.total - once, ""
     if total < share * (length - once) or waited.total < late * others.total or found.queue > queue:
         # Not the whole of the steps; perhaps one of their phases.
-        starved = [
-            when
-            for when in trace.derived(training_phases).values()
+        starved = {
+            name: when
+            for name, when in trace.derived(training_phases).items()
             if (waited & when).total >= max(share * when.total, late * (others & when).total)
             and _usual_queue(trace, when) <= queue
-        ]
-        waited = waited & reduce(Intervals.__or__, starved, Intervals.union([], []))
+        }
+        waited = waited & reduce(Intervals.__or__, starved.values(), Intervals.union([], []))
+        phases = f" in {enumeration(list(starved))}"
         total, once = waited.total, int(waited.lengths.max(initial=0))
         if total < part * length or decides(once, total, length):
             return
@@ -95,7 +96,7 @@ def overhead_bound(
         advice = f"{first} Else {advice[0].lower()}{advice[1:]}"
     yield Finding(
         title=f"The device is busy {percent(busy)} of {time_of(trace, window)}; for {percent(waits)} it waits for the "
-        f"next launch{_mostly_in(trace, waited)}",
+        f"next launch{phases or _mostly_in(trace, waited)}",
         most="medium" if doubtful else "high",
         confidence="low" if doubtful else "high" if busy < 0.5 else "medium",
         time_us=total / 1000,

@@ -89,7 +89,7 @@ def time_of(trace: Trace, window: Window) -> str:
 def fewer_launches(trace: Trace, waited: Intervals) -> str:
     """Advice that fits what the program does already, and when the device waited."""
     events = trace.events
-    compiled = events.any_of(REGION)
+    compiled = 2 * (waited & events.times_of(events.of(REGION))).total > waited.total
     advice = ["Give each call more work (larger batches)"]
     if len(trace.links.graph_launches):
         advice.append("put what is still launched one by one into the CUDA graph as well")

@@ -69,7 +69,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         cause = "The thread was held up: by another thread, by the processor's other work, or in the driver."
         fix = "Check that the process has free cores (taskset, cgroup limits) and what its other threads do meanwhile."
     yield Finding(
-        title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration_ns(events.dur[rows].max())}",
+        title=_title(len(rows), long_us, duration_ns(events.dur[rows].max())),
         most="low" if once else "high",
         once=once,
         confidence="medium",
@@ -84,8 +84,10 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     )
 
 
-def _launches(number: int) -> str:
-    return "One launch takes" if number == 1 else f"{number:,} launches take"
+def _title(number: int, long_us: float, longest: str) -> str:
+    if number == 1:
+        return f"One launch takes {longest}"
+    return f"{number:,} launches take more than {long_us:.0f} us, up to {longest}"
 
 
 def _first_uses(trace: Trace, rows: np.ndarray) -> int:

@@ -15,6 +15,7 @@ from torchwhy.trace.derived.ownership import own_frames
 from torchwhy.trace.derived.stack_samples import LEAST, sampled_line, stack_samples
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import (
+    INSIDE_PYTORCH,
     JOINS_TO_ITSELF,
     LISTING,
     LOGGING,
@@ -28,6 +29,7 @@ from torchwhy.trace.meaning.frames import (
     TAKES_LOCK,
     WRAPPER_FRAME,
     called_name,
+    code_of,
     line_of,
     short_frame,
     without_line,
@@ -43,6 +45,7 @@ __all__ = [
     "advice_on_line",
     "advice_on_waits",
     "called_there",
+    "library_there",
     "line_there",
     "main_calls",
     "place_of_calls",
@@ -213,6 +216,14 @@ def line_there(trace: Trace, when: Intervals) -> str:
     """A sentence on the line of the program that most samples show during some stretches, or ""."""
     line, source = sampled_line(trace, when)
     return f" Most samples taken there show {line}: {source}" if source else ""
+
+
+def library_there(trace: Trace, when: Intervals) -> bool:
+    """Whether most samples during some stretches show Python code of a library that isn't PyTorch."""
+    samples = trace.derived(stack_samples)
+    inside = [samples.stacks[i][0] for i in samples.inside(when).tolist()]
+    library = [frame for frame in inside if not code_of(frame) and not frame.startswith(INSIDE_PYTORCH)]
+    return len(library) >= LEAST and 2 * len(library) > len(inside)
 
 
 def spent_below(trace: Trace, when: Intervals) -> str:

@@ -12,8 +12,10 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.forward_pass import differentiated, forward_pass
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.arithmetic import CONVOLUTION, PRODUCT
 from torchwhy.trace.model.intervals import Intervals
@@ -48,7 +50,8 @@ def small_batches(
     learning rate to match.
 
     Known problems: training that must learn from one sample at a time, as online learning, has no batch. The time at
-    stake is for a batch eight times as large.
+    stake is for a batch eight times as large. Between an optimizer's step and the first product of the next pass an
+    agent may act: where as many operators run there as in a pass, that time is not part of it.
     """
     events, window, program = trace.events, trace.derived(steady_window), trace.derived(forward_pass)
     updates = events.of(OPTIMIZER_STEP)
@@ -65,6 +68,7 @@ def small_batches(
     whole = Intervals.union([window.start], [window.end])
     if 2 * at_stake(trace, whole).total < whole.total:
         return
+    training = whole - _acting(trace, _passes(trace, chosen, updates), whole)
     most = max(sizes)
     # A loop over samples, or over time steps, calls all layers as often: so often is the rarest call.
     times = Groups(events.name[chosen], events.text_ids("Input Dims", chosen)).count.min() / len(updates)
@@ -74,8 +78,8 @@ def small_batches(
         title=f"Each step {does} {counted(most, 'row')}: its {len(places) / len(updates):,.0f} products take "
         f"{percent(window.share(events.times_of(chosen)))} of the time",
         confidence="medium",
-        time_us=whole.total / 1000 * SAVED,
-        stretches=whole,
+        time_us=training.total / 1000 * SAVED,
+        stretches=training,
         window=window,
         evidence=evidence(trace, chosen),
         cause="With few rows in each call, the step's time is the overhead of its calls; more rows need no more calls.",
@@ -84,6 +88,31 @@ def small_batches(
         if loops
         else "Use a larger batch size, such as DataLoader(..., batch_size=32), and adapt the learning rate.",
     )
+
+
+def _passes(trace: Trace, products: Int32, updates: Int32) -> Intervals:
+    """From the first product after one optimizer step to the end of the next one, in each step."""
+    events = trace.events
+    begins, ends = np.sort(events.ts[products]), np.sort(events.end[updates])
+    first = np.searchsorted(begins, np.append(np.int64(events.ts[products].min()), ends[:-1]))
+    known = first < len(begins)
+    starts, ends = begins[first[known]], ends[known]
+    return Intervals.union(starts[starts < ends], ends[starts < ends])
+
+
+def _acting(trace: Trace, passes: Intervals, whole: Intervals) -> Intervals:
+    """The stretches between passes in which as many operators run as in a pass."""
+    outer = trace.derived(outer_operators)
+    begins = np.sort(trace.events.ts[outer[trace.events.lane[outer] == trace.main_lane]])
+    between = whole - passes
+
+    def operators(when: Intervals) -> Int64:
+        return np.searchsorted(begins, when.ends) - np.searchsorted(begins, when.starts)
+
+    if not len(passes) or not len(between):
+        return Intervals.union([], [])
+    acts = operators(between) >= np.median(operators(passes))
+    return Intervals(between.starts[acts], between.ends[acts])
 
 
 def _rows(taken: tuple[int, ...], *, convolves: bool) -> int:

@@ -23,7 +23,7 @@ from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.short_operators import short_operators
-from torchwhy.wording import duration_ns, percent
+from torchwhy.wording import duration_ns, enumeration, percent
 
 __all__ = ["small_steps"]
 
@@ -77,7 +77,10 @@ def small_steps(
     part = spent / (window.end - window.start)
     if part < share:
         return
-    left_out = f" Recording Python stacks took up to {duration_ns(recording)} more." if recording else ""
+    own = (trace.derived(profiling) & inside).total
+    parts = [f"the profiler's own Python ({duration_ns(own)})"] if own else []
+    parts += [f"recording Python stacks (up to {duration_ns(recording)})"] if recording else []
+    left_out = f" Not counted: {enumeration(parts)}." if parts else ""
     yield Finding(
         title=f"A step is too small for its overhead: {percent(part)} of the time goes to operators of less than 10 us "
         "and the Python between them",

@@ -23,6 +23,11 @@ __all__ = ["step_tail"]
 _MORE: Final = 2.0
 """A step with at least this many times the others' operators does something else."""
 
+_ALIKE: Final = 1.25
+"""A step with no more than so many times the others' operators does nothing else: the first of an epoch draws an order,
+the last has fewer samples.
+"""
+
 _ENOUGH: Final = 20
 """From this number of steps on, one slow step shows that one step in twenty is slow."""
 
@@ -95,7 +100,7 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
     excess = worst.duration - float(np.median([step.duration for step in others]))
     outside, usual = explained * 2 < excess, float(np.median(count[1:]))
     spent = trace.derived(processor_time)
-    if count[0] <= 1.02 * usual and spent is not None and 2 * 1000 * spent.waited_us >= lost:
+    if count[0] <= _ALIKE * usual and spent is not None and 2 * 1000 * spent.waited_us >= lost:
         return (
             "The machine was busy: in this recording the program waited for a processor for "
             f"{duration(spent.waited_us)}; these steps lost {duration_ns(lost)}.",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.python_lines import library_there
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
@@ -158,7 +159,8 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     time from the first to the last operator is 5% of the window or more; on a GPU only the part during which the device
     waits. Operators of more than 100 us (median) are work that is worth its call. Loops that only read numbers are
     item-per-step's, texts made of tensors tensors-to-text's. Where half of the slices or more are read by a mask, they
-    differ in length, and no operator takes them together: the rule is silent.
+    differ in length, and no operator takes them together: the rule is silent, as it is where most samples show another
+    library at work, such as one that draws each slice.
 
     Costs: each round pays Python and dispatch for a slice of the data. In training the backward pass pays once more.
 
@@ -182,7 +184,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     taken = trace.events.are(PICK, calls)
     if (~taken).any() and float(np.median(trace.events.dur[calls[~taken]])) > short_us * 1000:
         return
-    if _differ_in_length(trace, calls):
+    if _differ_in_length(trace, calls) or library_there(trace, inside):
         return
     shown = evidence(trace, calls[taken], limit=2), evidence(trace, calls[~taken], limit=3)
     cells = calls[trace.events.are(RECURRENT_CELL, calls)]

@@ -93,7 +93,7 @@ class _Noted(msgspec.Struct):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """What a watch saw.
+    """The record of a watch.
 
     Attributes:
         stacks: frames, innermost first.

@@ -12,7 +12,7 @@ from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import BACKWARD_LABEL, OPTIMIZER, OPTIMIZER_STEP
 from torchwhy.trace.meaning.communication import DEVICE_COLLECTIVE
 from torchwhy.trace.meaning.frames import BACKWARD_CALL
-from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, ON_DEVICE_ONLY
 from torchwhy.trace.meaning.runtime import LAUNCH_OR_ENQUEUE, WAIT_FOR_DEVICE
 from torchwhy.trace.model.intervals import Intervals
@@ -25,6 +25,9 @@ __all__ = ["Recorded", "recorded"]
 
 LONG_WAIT_NS: Final = 1_000_000
 """Waits for a device that take at least this time together show that it had work."""
+
+HARDLY_ANY: Final = 0.9
+"""Where nothing runs for this part of a backward pass, the thread that runs most of its nodes is not in the file."""
 
 PARTS: Final = (
     ("kernels", (Kind.KERNEL,)),
@@ -54,6 +57,7 @@ class Recorded:
             empty.
         backward: when a backward pass ran whose operators are not in the trace.
         sampled: whether only a sample of the calls was recorded.
+        exchanges: why nothing can be said about a device of which only its communication is in the file; "" otherwise.
         missing: for aspects that rules need (`torchwhy.rules.rule.ASPECTS`) why the trace lacks them.
     """
 
@@ -66,6 +70,7 @@ class Recorded:
     processor_only: bool
     backward: Intervals
     sampled: bool
+    exchanges: str
     missing: dict[str, str]
 
     @property
@@ -92,6 +97,9 @@ def recorded(trace: Trace) -> Recorded:
     launched = bool(np.any(trace.links.launch >= 0))
     if trace.has_gpu and not launched:
         missing["order"] = "the calls that launched the device's work were not recorded, or carry no ids"
+    exchanges = _only_exchanges(trace)
+    if exchanges:
+        missing |= dict.fromkeys(("gpu", "idle", "order"), exchanges)
     copies = lost_copies(trace)
     if copies:
         missing["idle"] = copies
@@ -105,8 +113,17 @@ def recorded(trace: Trace) -> Recorded:
     listed = "deviceProperties" in trace.info.top and not trace.info.devices
     processor_only = operators and listed and not (worked or trace.has_gpu)
     return Recorded(
-        operators, trace.has_gpu, worked, signs, launched, copies, processor_only, backward, sampled, missing
+        operators, trace.has_gpu, worked, signs, launched, copies, processor_only, backward, sampled, exchanges, missing
     )
+
+
+def _only_exchanges(trace: Trace) -> str:
+    """Why nothing can be said about a device of which a filtered file holds its communication alone; "" otherwise."""
+    work = trace.gpu
+    others = work.compute.total + work.copies.total if trace.has_gpu else 1
+    if others or len(trace.events.rows(*HOST)):
+        return ""
+    return "the file holds exchanges between devices and nothing else, so what else they do is unknown"
 
 
 def _without_operators(trace: Trace) -> str:
@@ -150,13 +167,15 @@ def _unseen_backward(trace: Trace) -> Intervals:
 
     On a device the engine runs it in a separate thread, which some files lack.
     """
-    events = trace.events
-    if not len(events.rows(Kind.OPERATOR)) or events.any_of(AUTOGRAD_NODE | BACKWARD):
-        return Intervals.union([], [])
+    events, nodes = trace.events, trace.events.any_of(AUTOGRAD_NODE | BACKWARD)
     called = trace.when(events.of(BACKWARD_LABEL | BACKWARD_CALL))
+    if not len(events.rows(Kind.OPERATOR)) or (nodes and not len(called)):
+        return Intervals.union([], [])
     if len(called):
         alone = called - events.times_of(events.rows(Kind.OPERATOR))
-        return alone if 2 * alone.total > called.total else Intervals.union([], [])
+        if nodes:  # a few of them, such as a last leaf, run in the thread that waits
+            alone = alone - events.times_of(events.rows(Kind.RUNTIME))
+        return alone if alone.total > (HARDLY_ANY if nodes else 0.5) * called.total else Intervals.union([], [])
     trained = trace.has_gpu and events.any_of(OPTIMIZER_STEP)
     return _without_calls(trace) if trained else Intervals.union([], [])
 

@@ -138,13 +138,24 @@ def _main_calls(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def sampled_line(trace: Trace, when: Intervals, *, least: float = 0.5) -> tuple[str, str]:
-    """The program's own line in which it mostly is during some stretches, with its source; ("", "") without one."""
+    """The program's own line in which it mostly is during some stretches, with its source; ("", "") without one.
+
+    A comprehension and the function around it are one line; the frame of it that most samples show is returned.
+    """
     samples = trace.derived(stack_samples)
-    seen = Counter((samples.own[i], samples.source[i]) for i in samples.inside(when).tolist())
-    if not seen:
+    frames = Counter(samples.own[i] for i in samples.inside(when).tolist())
+    lines: Counter[str] = Counter()
+    for frame, count in frames.items():
+        lines[_without_function(frame)] += count
+    line, count = lines.most_common(1)[0] if lines else ("", 0)
+    if not line or count < max(LEAST, least * lines.total()):
         return "", ""
-    (line, source), count = seen.most_common(1)[0]
-    return (line, source) if line and count >= max(LEAST, least * seen.total()) else ("", "")
+    frame = max((frame for frame in frames if _without_function(frame) == line), key=lambda frame: frames[frame])
+    return frame, samples.lines.get(frame, "")
+
+
+def _without_function(frame: str) -> str:
+    return frame.rpartition(": ")[0]
 
 
 def mostly(samples: StackSamples, when: Intervals, least: float, fewest: int = LEAST) -> tuple[str, ...]:

@@ -17,10 +17,10 @@ def is_url(name: object) -> bool:
 
 
 def path_of(name: str | os.PathLike[str]) -> Path:
-    """Return the path of a name; of a URL one that lists and opens what is there, as far as reading goes.
+    """Return the path of a name; of a URL one that lists folders and opens files to read.
 
     Raises:
-        TraceError: the package for a URL is missing, or nobody answers there.
+        TraceError: the package for a URL is missing, or its server does not answer.
     """
     if not is_url(name):
         return Path(name)

@@ -228,8 +228,10 @@ _LIBRARIES: Final = re.compile(
     r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d[\d.]*|torchinductor_\w+|torch|torchwhy|triton|numpy|_dynamo|torchgen"
     + "".join(f"|{re.escape(each.folder)}" for each in VOCABULARIES)
     + r")[/\\]"
-    r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
-    r"|sklearn|tensorboard|tensorboardX|typer|wandb)[/\\]"  # the profiler leaves out the folder of packages
+    r"|(PIL|albumentations|audioread|cv2|decord|einops|fsspec|gymnasium|h5py|imageio|joblib|kornia|librosa|lmdb"
+    r"|matplotlib|mlflow|networkx|nibabel|nltk|numba|pandas|polars|pyarrow|pydantic|pydicom|rdkit|requests|safetensors"
+    r"|scipy|seaborn|sentencepiece|skimage|sklearn|soxr|spacy|statsmodels|sympy|tensorboard|tensorboardX|tifffile"
+    r"|tokenizers|typer|urllib3|wandb|webdataset|xarray|zarr)[/\\]"  # the profiler leaves out the folder of packages
 )
 
 _FRAMEWORKS: Final = re.compile(

@@ -108,6 +108,11 @@ _KINDS: Final = {
     "cuda_profiler_range": Kind.COUNTER_RANGE,
 }
 
+# What an accelerator's queue does besides running kernels: a wait for another queue is no computation.
+_NO_KERNELS: Final = {
+    "mtia_ccp_events": {"event_wait": Kind.SYNC, "event_record": Kind.SYNC, "dma_request": Kind.MEMCPY}
+}
+
 # Annotations that the 2021 format files under operators.
 _ANNOTATIONS: Final = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")
 
@@ -121,7 +126,7 @@ def kind_of(category: str, name: str) -> Kind:
     category = category.lower()
     if category.endswith(("_runtime", "_driver")):
         return Kind.RUNTIME
-    kind = _KINDS.get(category, Kind.OTHER)
+    kind = _NO_KERNELS.get(category, {}).get(name) or _KINDS.get(category, Kind.OTHER)
     if kind is Kind.OPERATOR and name.startswith(_ANNOTATIONS):
         return Kind.ANNOTATION
     return kind
@@ -134,6 +139,10 @@ def kinds_of(columns: Columns) -> npt.NDArray[np.uint8]:
     for i in distinct(columns.category, count).tolist():
         meaning[i] = kind_of(texts[i], "")
     kind = meaning[columns.category]
+    for i in distinct(columns.category, count).tolist():
+        for name in _NO_KERNELS.get(texts[i].lower(), ()):
+            if name in texts:
+                kind[(columns.category == i) & (columns.name == texts.index(name))] = kind_of(texts[i], name)
     kind[columns.phase != ord("X")] = Kind.OTHER
     operators = np.flatnonzero(kind == Kind.OPERATOR)
     annotates = np.zeros(count + 1, np.bool_)

@@ -110,7 +110,7 @@ def _annotated(events: Events, outermost: Int32) -> list[Span]:
         return []
     starts = events.ts[members][::size].tolist()
     ends = [*starts[1:], int(events.end[members][-1])]
-    return [Span(names[0], -1, lane, a, b) for a, b in zip(starts, ends, strict=True) if b > a]
+    return [Span(between(names[0]), -1, lane, a, b) for a, b in zip(starts, ends, strict=True) if b > a]
 
 
 def _between_marks(events: Events) -> list[Span]:

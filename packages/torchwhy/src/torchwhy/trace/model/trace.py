@@ -11,7 +11,7 @@ import numpy.typing as npt
 from torchwhy.trace.compile_log.log import CompileLog
 from torchwhy.trace.file.columns import Columns, Int32, Int64, Repairs
 from torchwhy.trace.file.origin import NOWHERE, Origin
-from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.annotations import STEP, mark_of
 from torchwhy.trace.meaning.frames import TORCHWHYS
 from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.model.captured import Captured, Coverage
@@ -226,7 +226,8 @@ class Trace:
         first, last = steps[0].name, steps[-1].name
         name = f"{first} to {last}" if len(steps) > 1 else first
         if steps[0].inferred:
-            name = f"{len(steps)} inferred steps ({first})"
+            mark, between = mark_of(first)
+            name = f"{len(steps)} inferred steps ({f'from one {mark} to the next' if between else mark})"
         return Window(name, min(s.start for s in steps), max(s.device_end for s in steps))
 
     def when(self, rows: npt.ArrayLike) -> Intervals:

@@ -15,7 +15,10 @@ _WORDS: Final = (
     (r"attn_(fwd|bwd)|attention", "attention"),
     (r"adam|sgd_?momentum|lamb_stage|adagrad|optimizer", "optimizer"),
     # A product that is fused with something else takes the product's time.
-    (r"gemm|matmul|(?<![a-z])b?mm(?![a-z])|grouped_mm|fused_moe|(?<![a-z])linear|cublas|tensorop|nvjet", "matmul"),
+    (
+        r"gemm|matmul|(?<![a-z])b?mm(?![a-z])|grouped_mm|fused_moe|(?<![a-z])linear(?!ize)|cublas|tensorop|nvjet",
+        "matmul",
+    ),
     (r"rms_?norm|layer_?norm|group_?norm|groupnorm|ln_(fwd|bwd)|batch_?norm", "normalization"),
     (r"softmax", "softmax"),
     (r"embedding|_embs?_", "embedding"),
@@ -57,12 +60,16 @@ _LIBRARIES: Final = (
     ("bitsandbytes", "bitsandbytes"),
     ("at::", "PyTorch"),
 )
+_NAMESPACE: Final = re.compile(
+    rf"(?<!\w)({'|'.join(re.escape(start.removesuffix('::')) for start, _ in _LIBRARIES)})\w*::"
+)
+"""A library's name, which says nothing of what its kernel does, as "fbgemm_gpu::" of one that multiplies nothing."""
 
 
 def by_words(name: str) -> KernelName | None:
     """Read what the words in a kernel's name suggest; None where they suggest nothing."""
     text = arguments_cut(name)
-    function = text.partition("<")[0]
+    function = _NAMESPACE.sub("", text.partition("<")[0])
     plain = function.rpartition("::")[2]
     if plain in ("trampoline_kernel", "kernel_agent", "device_kernel"):  # what they do is in the template only
         plain = text.partition("<")[2]
