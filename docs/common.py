@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "plain_docstrings",
+    "code_blocks",
     "reference_pages",
     "command_pages",
     "example_pages",
