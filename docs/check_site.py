@@ -28,10 +28,12 @@ FOUND = {
         "compressor": "Compressor", "LUFS": "loudness", "hum": "how-to", "silence": "how-to", "pitch": "how-to",
         "room": "how-to", "microphone": "live", "DataLoader": "how-to", "exact": "exactness", "short clips": "how-to",
         "16 kHz mono": "how-to", "headroom": "glossary",
+        "denoise": "how-to", "telephone": "how-to", "album": "files", "toml": "presets",
         "augmentation": "augmentation", "torchaudio.load": "from-torchaudio", "equalizer": "learn-an-eq",
     },
     "torchwhy": {
         "dataloader": "dataloader", "graph break": "graph-breaks", "C5": "transfer-share", "gpu idle": "tasks",
+        "jupyter": "report-page", "torchrun": "profile", "ddp": "profile",
     },
 }  # fmt: skip
 """For words that people look for, a page that the site's search must find: a part of its address."""

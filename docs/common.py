@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 
 project = ""  # each package sets its own
+URLS = {
+    name.lower(): url
+    for path in sorted(HERE.parent.glob("packages/*/pyproject.toml"))
+    for name, url in tomllib.loads(path.read_text(encoding="utf-8"))["project"].get("urls", {}).items()
+}
+"""The project's addresses by label, such as "source", as the packages have them in `project.urls`."""
+
 author = "the authors of torchfx and torchwhy"
 project_copyright = f"2026, {author}"
 extensions = [
@@ -17,8 +25,10 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "plain_docstrings",
+    "code_blocks",
     "reference_pages",
     "command_pages",
+    "example_pages",
     "sphinx_copybutton",
     "sphinx_llm.txt",
 ]
@@ -52,8 +62,18 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 
-myst_enable_extensions = ["colon_fence", "attrs_block", "deflist"]
+myst_enable_extensions = ["colon_fence", "attrs_block", "deflist", "substitution"]
 myst_heading_anchors = 4
+myst_substitutions = {
+    "source_tree": (
+        "`git clone {source}` fetches the source tree of both packages. Questions and faults: {issues}. "
+        "Releases: {changelog}."
+        if {"source", "issues", "changelog"} <= URLS.keys()
+        else "The project has no public address yet: take a copy of the source tree (the folder with `packages/` and "
+        "`docs/`) from the place where you found these pages. It contains both packages, their examples and "
+        "benchmarks, and the changes of each version in `CHANGELOG.md`."
+    ).format_map(URLS)
+}
 myst_links_external_new_tab = False
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

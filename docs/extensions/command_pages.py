@@ -56,7 +56,7 @@ def _prose(text: str, name: str) -> str:
     found = []
     for paragraph in cleandoc(text).split("\n\n"):
         example = all(f"{name} " in f"{line} " for line in paragraph.splitlines()) and not paragraph.endswith(".")
-        found.append(f"```text\n{paragraph}\n```" if example else _escaped(paragraph))
+        found.append(f"```sh\n{paragraph}\n```" if example else _escaped(paragraph))
     return "\n\n".join(found)
 
 

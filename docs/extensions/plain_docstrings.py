@@ -15,13 +15,16 @@ SECTION = re.compile(r"(Args|Attributes|Returns|Raises|Examples|Example|Yields|N
 CODE = re.compile(r"(`+[^`]+`+)")
 NAME = re.compile(r"`[\w.]+(\(\))?`")
 MARKUP = re.compile(r"([*|\\])|(?<=\w)(_)(?!\w)")
+NOTHING = "\\ "
+"""A line that shows nothing. Napoleon takes the text before a colon for a type, but only in the first line."""
 
 
-def plain(lines: list[str]) -> list[str]:
+def plain(lines: list[str], what: str = "") -> list[str]:
     """Return a docstring's lines as reStructuredText.
 
     Args:
         lines: as autodoc has them, without common indentation.
+        what: the kind of object that has the docstring, in autodoc's words, such as "property".
     """
     found: list[str] = []
     section = ""
@@ -35,6 +38,8 @@ def plain(lines: list[str]) -> list[str]:
         if depth == 0 and SECTION.match(text):
             section, block = text[:-1], None
             found.append(line)
+            if section in {"Returns", "Yields"}:
+                found.append(f"    {NOTHING}")
             continue
         if depth == 0:
             section, block = "", None
@@ -57,7 +62,7 @@ def plain(lines: list[str]) -> list[str]:
             found.append(line)
             continue
         found.append(escaped(line))
-    return found
+    return [NOTHING, *found] if what in {"attribute", "data", "property"} else found
 
 
 def escaped(line: str) -> str:
@@ -77,7 +82,7 @@ def escaped(line: str) -> str:
 
 
 def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = plain(lines)
+    lines[:] = plain(lines, what)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -14,13 +14,19 @@ from types import ModuleType
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 
 MEMBERS = ":members:\n:show-inheritance:\n"
 
 
-def summary(thing: object) -> str:
-    """Return the first line of its documentation."""
-    return (inspect.getdoc(thing) or "").partition("\n")[0].replace("|", "\\|")
+def summary(module: ModuleType, name: str) -> str:
+    """Return the first line of the documentation of a module's public name."""
+    thing = getattr(module, name)
+    if inspect.isclass(thing) or inspect.isroutine(thing):
+        text = inspect.getdoc(thing) or ""
+    else:  # of a constant, the string below it; its type's documentation says nothing
+        text = "\n".join(ModuleAnalyzer.for_module(module.__name__).find_attr_docs().get(("", name), ()))
+    return text.partition("\n")[0].replace("|", "\\|")
 
 
 def public(module: ModuleType) -> list[str]:
@@ -45,17 +51,39 @@ def before_reading(app: Sphinx, write_pages: Callable[[Sphinx], None]) -> None:
         app.connect("builder-inited", write_pages)
 
 
-def page(module: str, name: str, thing: object, extra: str) -> str:
-    """Return the page of one public name."""
+def page(module: str, name: str, thing: object, first: str = "", last: str = "") -> str:
+    """Return the page of one public name.
+
+    Args:
+        module: its module's name.
+        name: the public name.
+        thing: the object.
+        first: text before the documentation.
+        last: text after it.
+    """
     if inspect.isclass(thing):
         directive, options = "autoclass", MEMBERS
+        if hidden := inherited_values(thing):
+            options += f":exclude-members: {', '.join(hidden)}\n"
     elif callable(thing):
         directive, options = "autofunction", ""
     else:
         directive, options = "py:data", ""  # autodoc would show what its type says
     # Hundreds of names in the sidebar of each page would hide the guides: the module's page lists them.
     head = f"---\norphan: true\n---\n\n# {name}\n\nPart of [{module}](../{module}.md).\n\n"
-    return f"{head}{extra}```{{eval-rst}}\n.. {directive}:: {module}.{name}\n" + indented(options) + "```\n"
+    return f"{head}{first}```{{eval-rst}}\n.. {directive}:: {module}.{name}\n" + indented(options) + f"```\n{last}"
+
+
+def inherited_values(thing: type) -> list[str]:
+    """Return the attributes that only a base class describes: the value that a class has there is an internal."""
+    package = thing.__module__.partition(".")[0]
+    described: dict[str, type] = {}
+    for each in thing.__mro__:
+        if each.__module__.partition(".")[0] == package:
+            for owner, name in ModuleAnalyzer.for_module(each.__module__).find_attr_docs():
+                if owner == each.__qualname__:
+                    described.setdefault(name, each)
+    return sorted(name for name, owner in described.items() if owner is not thing and name in vars(thing))
 
 
 def indented(options: str) -> str:
@@ -71,7 +99,7 @@ def index(module: str, found: ModuleType, places: dict[str, str]) -> str:
         found: the module.
         places: for each public name the page that describes it.
     """
-    rows = "".join(f"| [{name}]({place}) | {summary(getattr(found, name))} |\n" for name, place in places.items())
+    rows = "".join(f"| [{name}]({place}) | {summary(found, name)} |\n" for name, place in places.items())
     head = f"# {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n   :no-members:\n```\n\n"
     return head + (f"| name | description |\n|---|---|\n{rows}" if rows else "")
 
@@ -86,8 +114,9 @@ def _write_all(app: Sphinx) -> None:
             thing, place = getattr(found, name), f"{module}/{name}.md"
             places[name] = described.setdefault(id(thing), place) if callable(thing) else place
             if places[name] == place:
-                extra = "".join(app.emit("reference-page-extra", module, name) or ())
-                pages[place] = page(module, name, thing, extra)
+                around = app.emit("reference-page-extra", module, name)
+                first, last = ("".join(texts[part] for texts in around) for part in (0, 1))
+                pages[place] = page(module, name, thing, first, last)
         pages[f"{module}.md"] = index(module, found, places)
         for path, text in pages.items():
             write(folder / path, text)
@@ -101,7 +130,7 @@ def _write_all(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register with Sphinx. Listeners of `reference-page-extra` return text that comes first on a name's page."""
+    """Register with Sphinx. Listeners of `reference-page-extra` return texts before and after a name's documentation."""
     app.add_config_value("reference_modules", [], "env", list)
     app.add_event("reference-page-extra")
     before_reading(app, _write_all)

@@ -1,8 +1,8 @@
 """Lets readers hear and see each filter and effect: recordings and pictures, made when the site is built.
 
-The source is the recording of `torchfx demo`. A processor runs with its defaults, and with three values of each of its
-first parameters that are numbers: near the lower end, in the middle and near the upper end of the range that random
-values come from.
+The source is the recording of `torchfx demo`. A processor runs as in its example, with each name of its first choices,
+and with three values of each of its first numbers: near the lower end, in the middle and near the upper end of the
+range that random values come from.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import torchfx as fx
 from reference_pages import before_reading, write
 from torchfx.catalogue import Entry, available
 from torchfx.demo.music import recording
-from torchfx.parameters import REQUIRED, Number
+from torchfx.parameters import REQUIRED, Choice, Level, Number
 from torchfx.spec import build, example_text
 
 FOLDER = Path(__file__).parent / "_generated" / "sounds"
@@ -43,6 +43,12 @@ PLACES = (0.1, 0.5, 0.9)
 
 MOST = 4
 """At most this number of a processor's parameters has sounds."""
+
+MOST_NAMES = 6
+"""A choice among more names has no sounds."""
+
+COLOURS = ("#d08700", "#0b69a3", "#7a3db8", "#1b7f4d", "#b3261e", "#555555")
+"""Of the curves in a picture: at least as many as `PLACES` and `MOST_NAMES`."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,16 @@ def value_at(number: Number, part: float) -> float:
 
 
 def settings(entry: Entry) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """Return for each parameter that is a number its three values, as a label and as an argument."""
+    """Return values of the first parameters, each as a label and as an argument: three of a number, every choice."""
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for each in entry.declarations:
-        if each.number is not None and each.default is not None and len(found) < MOST:
+        if len(found) == MOST:
+            break
+        if each.number is not None and each.default is not None:
             values = [value_at(each.number, part) for part in PLACES]
             found[each.name] = [(f"{each.name} = {each.number.show(value)}", {each.name: value}) for value in values]
+        elif isinstance(each, Choice) and len(each.names) <= MOST_NAMES:
+            found[each.name] = [(f"{each.name} = {name}", {each.name: name}) for name in each.names]
     return found
 
 
@@ -124,7 +134,7 @@ def curve(module: fx.Processor, wave: fx.Wave) -> tuple[str, torch.Tensor, torch
 
 
 def picture(entry: Entry, before: fx.Wave, heard_with: dict[str, list[Setting]]) -> str:
-    """Draw the three settings of the parameter that changes most, and return the file's name.
+    """Draw the settings of the parameter that changes most, and return the file's name.
 
     Args:
         entry: the processor.
@@ -143,7 +153,7 @@ def picture(entry: Entry, before: fx.Wave, heard_with: dict[str, list[Setting]])
     if kind == "level":
         _, x, y = curve(fx.effect.Reverse(), before)
         axes.plot(x, y, label="before", color="#9aa5b1", linewidth=1)
-    for setting, colour in zip(drawn, ("#d08700", "#0b69a3", "#7a3db8"), strict=False):
+    for setting, colour in zip(drawn, COLOURS, strict=False):
         _, x, y = curve(setting.module, setting.wave)
         (axes.semilogx if kind == "response" else axes.plot)(x, y, label=setting.label, color=colour, linewidth=1.2)
     low, high = axes.get_ylim()
@@ -165,32 +175,37 @@ def _spread(settings: list[Setting]) -> float:
     return float((first - last).abs().mean()) if first.shape == last.shape else math.inf
 
 
-def section(entry: Entry) -> str:
-    """Return what a page says before the reference: lines to copy, a picture, players."""
+def section(entry: Entry) -> tuple[str, str]:
+    """Return what a page has before the documentation, lines to copy, and after it: a picture and players."""
     module = build(example_text(entry))
     package = entry.module.rpartition(".")[2]
     given = ", ".join(f"{name}={plain(value)!r}" for name, value in required(entry).items())
-    parts = [
-        f"```python\nwave | fx.{package}.{entry.name}({given})\n```\n\n",
-        f"```sh\ntorchfx process in.wav out.wav --effect '{example_text(entry)}'\n```\n\n",
-    ]
+    lines = (
+        f"```python\nwave | fx.{package}.{entry.name}({given})\n```\n\n"
+        f"```sh\ntorchfx process in.wav out.wav --effect '{example_text(entry)}'\n```\n\n"
+    )
     wave = heard(module)
     if wave is None:
-        return "".join(parts)
+        return lines, ""
     found = {name: made for name, values in settings(entry).items() if (made := tried(entry, values))}
-    example = Setting("the example", module, wave)
+    example = Setting(f"{entry.name}({given})", module, wave)
     every = [example, *(setting for made in found.values() for setting in made)]
     rows = [(each.label, file_of(each.wave, f"{entry.name} {each.label}")) for each in every]
-    rows.insert(0, ("before", file_of(source(), "source")))
+    rows.insert(0, ("unprocessed", file_of(source(), "source")))
     image = picture(entry, source(), found or {"": [example]})
-    parts.append(f'<img class="plot" src="../../sounds/{image}" alt="Plot of {entry.name} at several settings">\n\n')
+    plot = f'<img class="plot" src="../../sounds/{image}" alt="Plot of {entry.name} at several settings">'
     body = "\n".join(f"<tr><td>{html.escape(label)}</td><td>{player(name, label)}</td></tr>" for label, name in rows)
-    parts.append(f'<table class="sounds docutils"><tbody>\n{body}\n</tbody></table>\n\n')
-    return "".join(parts)
+    table = f'<table class="sounds docutils"><tbody>\n{body}\n</tbody></table>'
+    link = "[How it sounds](#how-it-sounds): a plot and sound examples.\n\n"
+    others = "The other rows differ from it in one parameter." if len(rows) > 2 else ""
+    heading = f"\n## How it sounds\n\n`{every[0].label}` is the example above. {others}".rstrip()
+    return lines + link, f"{heading}\n\n{plot}\n\n{table}\n"
 
 
 def plain(value: Any) -> Any:
-    """Return a tensor as lists, and other values as they are."""
+    """Return a tensor as lists, a level as its text, and other values as they are."""
+    if isinstance(value, Level):
+        return str(value)
     return value.tolist() if isinstance(value, torch.Tensor) else value
 
 
@@ -209,12 +224,13 @@ def tried(entry: Entry, values: list[tuple[str, dict[str, Any]]]) -> list[Settin
 
 
 def required(entry: Entry) -> dict[str, Any]:
-    """Return the values of the parameters that must be given, as in the example."""
+    """Return the values of the parameters that the example has."""
     module = build(example_text(entry))
-    return {each.name: getattr(module, each.name) for each in entry.declarations if each.default is REQUIRED}
+    named = (each.name for each in entry.declarations if each.default is REQUIRED or each.typical)
+    return {name: getattr(module, name) for name in named}
 
 
-def _section_of(name: str) -> str:
+def _section_of(name: str) -> tuple[str, str]:
     torch.manual_seed(0)
     return section(available()[name])
 
@@ -237,8 +253,8 @@ def for_each_processor(function: Callable[[str], Any]) -> dict[str, Any]:
 
 
 @cache
-def sections() -> dict[str, str]:
-    """Return what the page of each processor says first."""
+def sections() -> dict[str, tuple[str, str]]:
+    """Return what the page of each processor has before and after the documentation."""
     made_of = _sources()
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() and FOLDER.exists() else {}
     if kept.get("made of") != made_of:
@@ -246,13 +262,14 @@ def sections() -> dict[str, str]:
         shutil.rmtree(FOLDER, ignore_errors=True)
         kept = {"made of": made_of, "sections": for_each_processor(_section_of)}
         write(KEPT, json.dumps(kept))
-    sections: dict[str, str] = kept["sections"]
+    sections: dict[str, tuple[str, str]] = kept["sections"]
     return sections
 
 
-def _extra(app: Sphinx, module: str, name: str) -> str:
+def _extra(app: Sphinx, module: str, name: str) -> tuple[str, str]:
     entry = available().get(name.lower())
-    return sections()[name.lower()] if entry is not None and entry.name == name and entry.module == module else ""
+    described = entry is not None and entry.name == name and entry.module == module
+    return sections()[name.lower()] if described else ("", "")
 
 
 def gallery() -> str:

@@ -97,6 +97,14 @@ def test_the_example_of_every_processor_runs(name):
     assert torch.isfinite(y).all()
 
 
+@pytest.mark.parametrize("name", available())
+def test_the_example_of_every_processor_changes_the_signal(name):
+    x = torch.nn.functional.pad(torch.randn(2, 4800, generator=torch.Generator().manual_seed(0)) / 2, (0, 4800))
+    with fx.sample_rate(44_100):
+        y = spec.build(spec.example_text(available()[name]))(x)
+    assert y.shape != x.shape or not torch.allclose(y, x, atol=1e-6)
+
+
 def test_every_effect_that_ships_processes_files_of_any_length():
     assert [name for name, entry in available().items() if entry.needs_memory] == []
 

@@ -1,7 +1,8 @@
-"""Makes report pages of the traces that the tests carry, for readers to open from `examples.md`."""
+"""Makes what readers open or download: report pages for `examples.md`, and the traces of the tutorials."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+from page_commands import working_copy
 from reference_pages import before_reading
 
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded"
@@ -17,6 +19,8 @@ TRACES = ("training_step", "matmul_add_64", "matmul_add_4096", "matmul_add_compi
 
 
 def _write_all(app: Sphinx) -> None:
+    with working_copy() as folder:
+        shutil.make_archive(str(FOLDER.with_name("traces")), "zip", folder)
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in TRACES:
         trace, page = RECORDED / f"{name}.json.gz", FOLDER / f"{name}.html"

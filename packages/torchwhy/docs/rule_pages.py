@@ -10,6 +10,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from reference_pages import before_reading, write
+from torchwhy.present.rule_pages import topic
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.rule import Rule
 
@@ -47,9 +48,10 @@ def _escaped(text: str) -> str:
 def index() -> str:
     """Return the page that lists all rules by family."""
     parts = ["# Rules\n\nEach rule looks at a trace for one cause of lost time. A rule that is not sure is silent.\n\n"]
-    for family, members in groupby(all_rules(), key=lambda each: each.family):
+    for family, group in groupby(all_rules(), key=lambda each: each.family):
+        members = list(group)
         rows = "".join(f"| {each.code} | [{each.slug}]({each.slug}.md) | {_code(each.title)} |\n" for each in members)
-        parts.append(f"## Family {family}\n\n| code | name | finds |\n|---|---|---|\n{rows}\n")
+        parts.append(f"## {family}: {topic(members)}\n\n| code | name | finds |\n|---|---|---|\n{rows}\n")
     return "".join(parts)
 
 

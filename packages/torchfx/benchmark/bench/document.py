@@ -13,26 +13,20 @@ __all__ = ["page", "with_speeds"]
 INTRODUCTION = """\
 # Performance
 
-This page is generated from the JSON reports in `benchmark/results/`; don't edit it. To measure your machine:
+<!-- Written by benchmark/performance_page.py from the JSON reports in benchmark/results; see CONTRIBUTING.md. -->
+
+These tables compare torchfx with SciPy, PyTorch and other libraries. To measure your machine, run this in
+`packages/torchfx` of the [source tree](start.md#the-source-tree):
 
     python benchmark/run.py targets
     python benchmark/run.py iir
 
-and to make this page again:
-
-    for suite in targets iir fir api latency threshold; do
-        python benchmark/run.py $suite --json > benchmark/results/$suite.json
-    done
-    python benchmark/performance_page.py
-
-The last command also writes the table of speeds in `README.md`.
-
-How to read it: before anything is timed, each result is compared with SciPy in float64 ("deviation", relative to the
-peak); this library's must lie within 2e-7. Contenders take turns (A B A B), each in its own process, except for
-the targets and the threshold, which run in one process. Times are medians of the turns, with quartiles; ratios are
-taken turn by turn. A sample is one channel at one instant; GB/s counts 8 bytes a sample (float32 read once, written
-once); "of copy" is the share of the bandwidth that PyTorch's own copy reached in the same rounds. Ratios carry over to
-other machines better than times.
+Before anything is timed, each result is compared with SciPy in float64. The column "deviation" shows the difference
+relative to the peak; torchfx must lie within 2e-7. Contenders run alternately (A B A B), each in its own process; the
+targets and the threshold run in one process. Times are medians with quartiles; ratios are computed for each turn. A
+sample is one channel at one instant. GB/s counts 8 bytes per sample (float32, read once and written once). "of copy"
+is the share of the bandwidth that PyTorch's own copy reached in the same rounds. Ratios carry over to other machines
+better than times.
 
 A second-order section takes five multiply-adds in double precision a sample. With AVX2 that is 0.625 cycles at least,
 at two vectors a cycle: 0.171 ns at 3.66 GHz. On one such core (AMD Zen 4, 11/2026) each further section of a cascade

@@ -149,8 +149,9 @@ range = loudness_range
 
 
 def true_peak(x: Tensor | Wave, fs: float | None = None) -> Tensor:
-    """Measure the true peak: the largest magnitude over all channels, including peaks between samples (4 times
-    oversampled).
+    """Measure the true peak: the largest magnitude over all channels, including peaks between samples.
+
+    The signal is oversampled 4 times.
 
     The error for a tone is at most 0.17 dB up to fs/4, and at most 0.6 dB up to 0.46 fs, where the interpolation
     filter's transition band begins. The samples themselves are included.

@@ -104,9 +104,11 @@ class Declaration:
         doc: description, for the class's documentation.
         per_second: whether the value is a frequency or a time, so that the processor needs a sample rate.
         has_unit: whether the value has a unit; it can then also be a string, which `parse` reads.
+        typical: a value as the command line takes it, for examples, if a signal is unchanged by the default.
     """
 
     name = ""
+    typical = ""
     per_second = False
     has_unit = False
 
@@ -201,8 +203,10 @@ class Number(Declaration):
         logarithmic: bool = False,
         learnable: bool = True,
         optional: bool = False,
+        typical: str = "",
     ) -> None:
         super().__init__(default, doc)
+        self.typical = typical
         self.optional = optional or default is None
         self.low, self.high, self.unit = low, high, unit
         self.open_low, self.open_high = open_low or low == -math.inf, open_high or high == math.inf
@@ -868,7 +872,7 @@ class Curve(Taps):
 
     def example(self) -> str:
         """Return a value as the command line takes it."""
-        return "[-1,0,1]"
+        return "[-0.8,-0.6,0,0.6,0.8]"
 
     def range_text(self) -> str:
         """Return what is accepted."""
@@ -984,7 +988,7 @@ class PerBand(Declaration):
     def __init__(self, each: Declaration, default: Any = REQUIRED) -> None:
         super().__init__(default, each.doc)
         self.each = each
-        self.per_second, self.has_unit = each.per_second, each.has_unit
+        self.per_second, self.has_unit, self.typical = each.per_second, each.has_unit, each.typical
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = self.each.name = name
@@ -1166,6 +1170,7 @@ def number(
     draws: tuple[float, float] | None = None,
     learnable: bool = True,
     optional: bool = False,
+    typical: str = "",
 ) -> Any:
     """Declare a real number in [low, high]; `open_low` and `open_high` exclude the ends.
 
@@ -1177,8 +1182,9 @@ def number(
         draws: the range of random values; by default the whole range, if it is finite.
         learnable: whether tensors that require a gradient are accepted.
         optional: whether None is also accepted; implied by a default of None.
+        typical: a value as the command line takes it, for examples, if a signal is unchanged by the default.
     """
-    return Number(default, doc, low, high, unit, open_low, open_high, draws, learnable=learnable, optional=optional)
+    return Number(default, doc, low, high, unit, open_low, open_high, draws, False, learnable, optional, typical)
 
 
 def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True) -> Any:
@@ -1216,9 +1222,9 @@ def shelf_slope(*, default: None = None) -> Any:
     return Number(default, "slope S instead of q; 1 is the steepest that stays monotonic", 0.0, 1.0, open_low=True)
 
 
-def gain_decibels(*, default: Any = REQUIRED, doc: str = "gain") -> Any:
+def gain_decibels(*, default: Any = REQUIRED, doc: str = "gain", typical: str = "") -> Any:
     """Declare the gain of an equaliser's band in decibels, in [-200, 200]."""
-    return Number(default, doc, -200.0, 200.0, "dB", draws=(-18.0, 18.0))
+    return Number(default, doc, -200.0, 200.0, "dB", draws=(-18.0, 18.0), typical=typical)
 
 
 def milliseconds(
@@ -1253,9 +1259,10 @@ def level(
     low: float = -math.inf,
     open_low: bool = False,
     draws: tuple[float, float] = (0.05, 2.0),
+    typical: str = "",
 ) -> Any:
     """Declare an amplitude (a linear level); strings such as "-3dB" are converted from decibels."""
-    return Amplitude(default, doc, low, open_low=open_low, draws=draws)
+    return Amplitude(default, doc, low, open_low=open_low, draws=draws, typical=typical)
 
 
 def count(

@@ -67,8 +67,13 @@ def signature_text(entry: Entry) -> str:
 
 
 def example_text(entry: Entry) -> str:
-    """Return a text that builds a processor: its name, and values of the parameters that must be given."""
-    given = [each.example() for each in entry.declarations if each.default is REQUIRED]
+    """Return a text that builds a processor: its name, and values that it needs, or without which it does nothing."""
+    given, positional = [], True
+    for each in entry.declarations:
+        value = each.example() if each.default is REQUIRED else each.typical
+        if value:
+            given.append(value if positional else f"{each.name}={value}")
+        positional = positional and bool(value)
     return f"{entry.name.lower()}:{','.join(given)}" if given else entry.name.lower()
 
 

@@ -11,7 +11,11 @@ import soundfile
 from command import run_here
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [*sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "tutorials").glob("*.md")), "how-to.md"]
+PAGES = [
+    *sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "tutorials").glob("*.md")),
+    "how-to.md",
+    "presets.md",
+]
 NEEDS_A_DEVICE = {"live", "play", "record"}
 
 
@@ -35,6 +39,9 @@ def folder(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
 def test_commands_of_a_page_run(page, folder):
+    written = re.search(r"^```toml\n# mine.toml\n(.*?)^```", (DOCS / page).read_text(), re.DOTALL | re.MULTILINE)
+    if written:
+        (folder / "mine.toml").write_text(written[1])
     for _, command, *words in commands(page):
         if command in NEEDS_A_DEVICE:
             continue

@@ -51,6 +51,15 @@ def test_too_slow_is_status_1(pair, percent, status):
     assert run_here("diff", "b.json", "a.json", "--fail-on-slower", percent, folder=pair).returncode == 0
 
 
+def test_a_change_beyond_the_limit_and_within_the_noise_is_not_judged(pair):
+    loop([900, 1000, 1100, 4000, 9000, 1000, 5000]).write(pair / "noisy.json")
+    loop([1000, 3000, 3500, 900, 8000, 2500, 6000]).write(pair / "noisier.json")
+    ran = run_here("diff", "noisy.json", "noisier.json", "--fail-on-slower", 10, folder=pair)
+    assert ran.returncode == 0
+    assert "skip" in ran.stdout
+    assert "Cannot judge" in " ".join(ran.stdout.split())
+
+
 def test_a_limit_that_cannot_be_judged_is_status_2(pair):
     loop([2000, 2000]).write(pair / "short.json")
     ran = run_here("diff", "a.json", "short.json", "--fail-on-slower", 5, folder=pair)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.programs import computing, training
+from tests.analysis.programs import computing, on_cpu, training
 from tests.command_line import run_apart, run_here
 from tests.present.test_renderers import STEERING
 from tests.ranks.jobs import write_job
@@ -308,6 +308,15 @@ def test_the_peaks_of_a_named_device_count(tmp_path, slow):
     ran = explain(slow, folder=tmp_path)
     assert (ran.returncode, ran.stdout) == (3, "")
     assert "pyproject.toml is not TOML" in ran.stderr
+
+
+@pytest.mark.parametrize("table", ["copies", "idle", "kernels", "kinds", "launches", "overlap"])
+def test_an_empty_table_of_devices_says_why(tmp_path, table):
+    on_cpu().write(tmp_path / "cpu.json")
+    ran = explain("cpu.json", "--table", table, folder=tmp_path)
+    words = " ".join(ran.stdout.split())
+    assert "The trace has no work of a device" in words
+    assert "The tables ops, steps and critical_path show the CPU's time." in words
 
 
 def test_a_table_instead_of_a_report(tmp_path, slow):

@@ -163,7 +163,7 @@ def test_a_stake_in_another_window_says_in_which():
 
 
 def test_no_advice_on_a_healthy_trace():
-    assert "2 rules looked and found nothing that asks to be changed." in SCREENS["compute-bound"]
+    assert "2 rules looked and found nothing to change." in SCREENS["compute-bound"]
     assert "Fix" not in SCREENS["compute-bound"]
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.analysis.programs import computing, no_events, on_cpu, overhead, report_on, training
 from tests.present.documents import shown
 
-HEALTHY = "2 rules looked and found nothing that asks to be changed."
+HEALTHY = "2 rules looked and found nothing to change."
 NO_HELP = "2 rules looked and found no cause of that in this recording."
 STACKS = "Python stacks (torchwhy profile --stacks)"
 

@@ -41,7 +41,7 @@ def test_verdict_parts_and_fixes_are_told():
 def test_what_is_only_good_to_know_is_left_out():
     told = short_explanation(report_of(computing(), [finding(1, severity="info")]))
     assert "Symptom" not in told
-    assert told.endswith("2 rules looked and found nothing that asks to be changed.")
+    assert told.endswith("2 rules looked and found nothing to change.")
 
 
 def test_the_first_line_of_the_program_is_named():

@@ -252,8 +252,9 @@ class TimeStretch(_Speed):
 
 
 class Varispeed(_Speed):
-    """Play each example faster or slower, like a tape, and keep its length; the end is truncated or padded with
-    silence.
+    """Play each example faster or slower, like a tape machine, and keep its length.
+
+    The end is truncated or padded with silence.
 
     Args:
         rate: speed factor, in [0.1, 10]: a number or a distribution. It is rounded to 1/200.

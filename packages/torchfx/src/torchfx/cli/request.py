@@ -39,7 +39,7 @@ class Request:
             "--rate",
             "-r",
             metavar="HZ",
-            help="Sample rate of the output, converted after all effects, but before features.",
+            help="Sample rate of the output, converted after the effects; features are computed at this rate.",
         ),
     ] = None
     format: Annotated[

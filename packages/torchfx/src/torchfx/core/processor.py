@@ -57,8 +57,9 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
 
 
 class Processor(Responses, Declared):
-    """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps no state between
-    calls.
+    """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time).
+
+    Calls keep no state.
 
     `a | b` runs `a`, then `b` (in series). `a + b` runs both on the same input (in parallel) and adds the results.
 
@@ -118,20 +119,20 @@ class Processor(Responses, Declared):
     """
 
     kind: ClassVar[str] = ""
-    """What plans do with it: "lti", "causal", "measured", "whole"; "chain" and "parallel" for the containers."""
+    """How plans run it: "lti", "causal", "measured" or "whole"; "chain" and "parallel" for the containers."""
 
     derived_kind: ClassVar[str] = ""
-    """The same, except for a `forward` written on top: what calling `super().forward` in there means."""
+    """How plans run the `forward` that a class with its own `forward` calls by `super().forward`; otherwise `kind`."""
 
     takes: ClassVar[str] = "samples"
     gives: ClassVar[str] = "samples"
-    """What comes in and goes out: "samples" (..., time) or "features" (..., bins, frames); see `Feature`."""
+    """The kind of input and output: "samples" (..., time) or "features" (..., bins, frames); see `Feature`."""
 
     has_whole: ClassVar[bool] = False
     """Whether a class defines `whole` for every signal."""
 
     in_pieces: ClassVar[Any] = None
-    """What `forward` does, for a signal too long for memory, where a class writes it."""
+    """A method that does the work of `forward` piece by piece, for signals too long for memory; or None."""
 
     missing: ClassVar[tuple[str, ...]] = ()
     """The abstract methods that a class does not implement."""

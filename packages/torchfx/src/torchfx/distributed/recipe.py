@@ -1,4 +1,4 @@
-"""What becomes of each file: effects, sample rate, loudness, and how the result is encoded."""
+"""How each file is processed: effects, sample rate, loudness, and how the result is encoded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RAW = {"u8": "PCM_U8", "s16": "PCM_16", "s24": "PCM_24", "s32": "PCM_32", "f32":
 
 @dataclass(frozen=True)
 class Recipe:
-    """What becomes of each file. Without effects, rate and loudness samples are copied, and PyTorch is not loaded.
+    """How each file is processed. Without effects, rate and loudness samples are copied, and PyTorch is not loaded.
 
     Effects that end in features (`torchfx.spectral`), such as "logmel:whisper", give files of features, each
     (channels, bins, frames), instead of audio.
@@ -34,7 +34,7 @@ class Recipe:
     Args:
         effects: filters and effects in order, modules or texts such as "hibutterworth:80,order=4".
         rate: sample rate of the output, Hz or a text such as "16kHz"; resampled after the effects. Of features: the
-            rate of the samples they are made of, resampled in front; by default what they need, else the file's.
+            rate of the samples that they are computed from; by default the rate that they need, or the file's.
         loudness: integrated loudness of the output, LUFS.
         true_peak: level that no peak exceeds before encoding, dB relative to full scale (a limiter with look-ahead).
             Lossy encoding raises peaks, by up to 0.5 dB at -16 LUFS, and by up to 3 dB after much limiting. With

@@ -97,7 +97,7 @@ class Pan(ChannelMixing):
                 [3.]])
     """
 
-    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1 is left, 1 is right")
+    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1 is left, 1 is right", typical="-0.5")
 
     def weights(self, channels: int) -> Tensor:
         """Return the matrix for one or two channels."""
@@ -119,7 +119,9 @@ class Balance(ChannelMixing):
                 [1.0000]])
     """
 
-    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1: left channel only, 1: right channel only")
+    position: Value = number(
+        default=0.0, low=-1.0, high=1.0, doc="-1: left channel only, 1: right channel only", typical="-0.5"
+    )
 
     def weights(self, channels: int) -> Tensor:
         """Return the two gains as a diagonal."""
@@ -140,7 +142,9 @@ class StereoWidth(ChannelMixing):
                 [0.5000]])
     """
 
-    width: Value = number(default=1.0, low=0.0, high=100.0, draws=(0.0, 2.0), doc="factor of the side signal")
+    width: Value = number(
+        default=1.0, low=0.0, high=100.0, draws=(0.0, 2.0), doc="factor of the side signal", typical="2"
+    )
 
     def weights(self, channels: int) -> Tensor:
         """Return the matrix that scales the side signal."""

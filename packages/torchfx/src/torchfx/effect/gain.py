@@ -32,7 +32,7 @@ class Gain(Processor):
         Gain(-6 dB, clamp=True)
     """
 
-    gain: Value | str = level(default=1.0, doc='the factor; a text such as "-3dB" gives it in decibels')
+    gain: Value | str = level(default=1.0, doc='the factor; a text such as "-3dB" gives it in decibels', typical="-6dB")
     gain_type: GainType = choice(
         ("amplitude", "db", "power"), default="amplitude",
         doc="what a bare number is: a factor, 20 log10 of it, or its square",

@@ -65,7 +65,7 @@ class Normalize(Processor):
     percentile: float | None = number(
         default=None, low=0.0, high=100.0, unit="%", learnable=False, doc='of the samples, for method="percentile"'
     )
-    link: bool = flag(default=True, doc="whether channels share the factor that all of them ask for together")
+    link: bool = flag(default=True, doc="whether all channels get the same factor")
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:

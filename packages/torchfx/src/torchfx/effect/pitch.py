@@ -54,7 +54,13 @@ class TimeStretch(Processor):
     """
 
     rate: float = number(
-        default=1.0, low=0.1, high=10.0, draws=(0.5, 2.0), doc="speed relative to the original", learnable=False
+        default=1.0,
+        low=0.1,
+        high=10.0,
+        draws=(0.5, 2.0),
+        doc="speed relative to the original",
+        learnable=False,
+        typical="1.25",
     )
     method: str = choice(METHODS, default="phase_vocoder", doc=METHOD_DOC)
     n_fft: int = count(default=4096, low=256, high=65_536, draws=(256, 256), doc=N_FFT_DOC)
@@ -77,7 +83,7 @@ class TimeStretch(Processor):
 
 
 class Varispeed(Processor):
-    """Play a signal faster or slower, like a tape: pitch and duration change together.
+    """Play a signal faster or slower, like a tape machine: pitch and duration change together.
 
     n samples become round(n / rate). The anti-aliasing low-pass is the same as in `torchfx.filter.Resample`.
 
@@ -88,7 +94,13 @@ class Varispeed(Processor):
     """
 
     rate: float = number(
-        default=1.0, low=0.1, high=10.0, draws=(0.5, 2.0), doc="speed relative to the original", learnable=False
+        default=1.0,
+        low=0.1,
+        high=10.0,
+        draws=(0.5, 2.0),
+        doc="speed relative to the original",
+        learnable=False,
+        typical="1.25",
     )
 
     def refusal(self) -> str:
@@ -136,6 +148,7 @@ class PitchShift(Processor):
         draws=(-12.0, 12.0),
         doc="pitch shift upwards; negative values shift down",
         learnable=False,
+        typical="4",
     )
     method: str = choice(
         METHODS,

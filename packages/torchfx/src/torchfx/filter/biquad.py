@@ -145,7 +145,7 @@ class Peaking(RecursiveFilter):
 
     cutoff: Value = frequency(doc="centre frequency")
     q: Value = quality(default=BUTTERWORTH_Q)
-    gain_db: Value = gain_decibels(default=0.0, doc="gain at the centre")
+    gain_db: Value = gain_decibels(default=0.0, doc="gain at the centre", typical="6")
     fs: float | None = sample_rate(default=None)
 
     def design(self, rate: Any) -> Tensor:
@@ -158,7 +158,7 @@ class Shelving(RecursiveFilter):
 
     cutoff: Value = frequency(doc="the midpoint, where half of the gain in dB is reached")
     q: Value = quality(default=BUTTERWORTH_Q)
-    gain_db: Value = gain_decibels(default=0.0, doc="gain of the shelf")
+    gain_db: Value = gain_decibels(default=0.0, doc="gain of the shelf", typical="6")
     slope: Value | None = shelf_slope(default=None)
     fs: float | None = sample_rate(default=None)
 
@@ -220,7 +220,7 @@ class ParametricEQ(RecursiveFilter):
 
     cutoff: Value | Sequence[float] = per_band(frequency(doc="centre or midpoint"))
     q: Value | Sequence[float] = per_band(quality(), default=BUTTERWORTH_Q)
-    gain_db: Value | Sequence[float] = per_band(gain_decibels(), default=0.0)
+    gain_db: Value | Sequence[float] = per_band(gain_decibels(typical="6"), default=0.0)
     btype: BiquadType | Sequence[BiquadType] = per_band(choice(BIQUADS, doc="what a band is"), default="peaking")
     fs: float | None = sample_rate(default=None)
 

@@ -30,7 +30,7 @@ class Chebyshev2(ClassicalFilter):
     )
     order: int = count(default=4, high=MOST_ORDER)
     attenuation: float = number(
-        default=40.0, doc="what the stopband loses at least", low=0.0, open_low=True, high=MOST_RIPPLE, unit="dB",
+        default=40.0, doc="minimum stop-band attenuation", low=0.0, open_low=True, high=MOST_RIPPLE, unit="dB",
         draws=(20.0, 90.0), learnable=False,
     )  # fmt: skip
     fs: float | None = sample_rate(default=None)

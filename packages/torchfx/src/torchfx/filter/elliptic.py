@@ -35,7 +35,7 @@ class Elliptic(ClassicalFilter):
         draws=(0.05, 3.0), learnable=False,
     )  # fmt: skip
     attenuation: float = number(
-        default=40.0, doc="what the stopband loses at least; more than the ripple", low=0.0, open_low=True,
+        default=40.0, doc="minimum stop-band attenuation; more than the ripple", low=0.0, open_low=True,
         high=MOST_RIPPLE, unit="dB", draws=(20.0, 90.0), learnable=False,
     )  # fmt: skip
     fs: float | None = sample_rate(default=None)

@@ -15,8 +15,9 @@ __all__ = ["Hilbert"]
 
 
 class Hilbert(DesignedResponse):
-    """Shift all frequencies by -90 degrees. The input, delayed by the same time, and the output form the analytic
-    signal.
+    """Shift all frequencies by -90 degrees.
+
+    The input, delayed by the same time, and the output form the analytic signal.
 
     The taps are the windowed ideal response; the delay is (num_taps - 1) / 2 samples. With an odd number of taps every
     other tap is 0, and the gain falls towards 0 Hz and fs/2; with an even number it falls towards 0 Hz only.

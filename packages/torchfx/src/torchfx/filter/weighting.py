@@ -39,8 +39,9 @@ class Weighting(RecursiveFilter):
 
 
 class RIAA(RecursiveFilter):
-    """RIAA equalisation of vinyl records: the playback curve of IEC 60098 (3180, 318 and 75 us), 0 dB at 1 kHz, or its
-    inverse.
+    """RIAA equalisation of vinyl records, or its inverse.
+
+    The playback curve is that in IEC 60098 (3180, 318 and 75 us), 0 dB at 1 kHz.
 
     The response matches the analogue curve within 0.35 dB up to 20 kHz at 44.1 and 48 kHz, and within 0.02 dB from 96
     kHz on.

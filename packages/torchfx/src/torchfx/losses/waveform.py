@@ -15,8 +15,7 @@ EPSILON = 1e-8
 
 
 class ESRLoss(Loss):
-    """Error-to-signal ratio: the energy of the difference divided by the energy of the target, averaged over all
-    signals.
+    """Error-to-signal ratio: energy of the difference divided by the target's energy, averaged over all signals.
 
     Source: A. Wright, V. Välimäki, Perceptual Loss Function for Neural Modelling of Audio Systems, ICASSP 2020. The
     paper applies a pre-emphasis filter first: `ESRLoss(torchfx.filter.Preemphasis(0.95))`.

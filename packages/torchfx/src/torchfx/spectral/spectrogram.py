@@ -90,8 +90,9 @@ class Spectrogram(Windowed):
 
 
 class InverseSpectrogram(Feature):
-    """Inverse STFT: the signal whose complex spectra are closest to the input; the inverse of
-    `Spectrogram(power=None)`.
+    """Inverse STFT: the signal whose complex spectra are closest to the input.
+
+    It inverts `Spectrogram(power=None)`.
 
     The input is complex, (..., n_fft // 2 + 1, frames), the output (..., time). Windowed frames are overlap-added and
     divided by the sum of the squared windows (D. W. Griffin, J. S. Lim, Signal Estimation from Modified Short-Time

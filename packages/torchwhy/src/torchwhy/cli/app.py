@@ -206,10 +206,14 @@ def profile(
     before the script:
 
     torchwhy profile --active 5 train.py --epochs 1
+    torchrun --nproc-per-node 2 -m torchwhy profile ddp.py
+
+    Under torchrun each rank writes its folder, traces/ddp/rank0 and so on;
+    torchwhy explain traces/ddp compares the ranks.
 
     --attach makes a running vLLM or SGLang server record some steps, and reports
-    them by phase and batch size. The server's key is read from TORCHWHY_API_KEY.
-    --pid records a running process that uses Python 3.14, or that called
+    them by phase and batch size. The server's API key is read from
+    TORCHWHY_API_KEY. --pid records a running process that uses Python 3.14, or that called
     torchwhy.listen().
 
     torchwhy profile --attach http://localhost:8000 --requests 8

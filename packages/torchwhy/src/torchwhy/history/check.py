@@ -71,7 +71,8 @@ def _check(series: Series, allowed: float) -> SeriesCheck:
         return SeriesCheck(series, "slower", _slower(series, guilty, found), found, guilty)
     runs = counted(len(series.runs), "run")
     if not series.can_be_judged:
-        text = f"{runs} of {counted(len(series.starts) + 1, 'commit')} are too few for any change to be found."
+        be = "is" if len(series.runs) == 1 else "are"
+        text = f"{runs} of {counted(len(series.starts) + 1, 'commit')} {be} too few to detect a change."
         return SeriesCheck(series, "too few runs", text, found)
     spread = percent(_spread(series))
     text = (

@@ -128,7 +128,7 @@ def nothing_found(kind: VerdictKind, rules: int, *, with_stacks: bool) -> str:
         return ""
     looked = counted(rules, "rule")
     if kind == VerdictKind.COMPUTE:
-        return f"{looked} looked and found nothing that asks to be changed."
+        return f"{looked} looked and found nothing to change."
     if kind == VerdictKind.UNKNOWN:
         return f"{looked} looked and found nothing in what was recorded."
     hint = ""

@@ -13,7 +13,7 @@ from torchwhy.present.document import Block, Cell, Code, Column, Document, Table
 from torchwhy.rules.rule import ASPECTS, Rule
 from torchwhy.schema import SCHEMA
 
-__all__ = ["RuleData", "RuleList", "rule_list", "rule_page"]
+__all__ = ["RuleData", "RuleList", "rule_list", "rule_page", "topic"]
 
 _LABELS: Final = ("Sees", "Costs", "Fix", "Known problems")
 """Paragraphs of a rule's documentation that begin with a label."""
@@ -104,11 +104,11 @@ def rule_list(rules: Iterable[Rule]) -> Document:
 def _family(letter: str, rules: list[Rule]) -> Table:
     width = max(len(rule.slug) for rule in rules)
     cells: list[tuple[Cell, ...]] = [(f"{rule.code:<4}", f"{rule.slug:<{width}}", Words(rule.title)) for rule in rules]
-    return Table((Column("code"), Column("name"), Column("symptom")), rows_of(cells), f"{letter}  {_about(rules)}")
+    return Table((Column("code"), Column("name"), Column("symptom")), rows_of(cells), f"{letter}  {topic(rules)}")
 
 
-def _about(rules: list[Rule]) -> str:
-    """The topic of a family: the first line of its package's docstring, without "B: " or "Family B, " before it."""
+def topic(rules: list[Rule]) -> str:
+    """Return the topic of a family: the first line of its package's docstring, without "B: " or "Family B, " before it."""
     package = import_module(rules[0].function.__module__.rpartition(".")[0] or rules[0].function.__module__)
     about = (package.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     about = re.sub(rf"^(Family )?{rules[0].family}[:,] ", "", about)

@@ -57,7 +57,7 @@ def column_called(table: Table, given: str) -> str:
     return titles[_title(given)]
 
 
-def trace_table(table: Table, name: str, file: str, limit: int | None = 20) -> Document:
+def trace_table(table: Table, name: str, file: str, limit: int | None = 20, nothing: str = "") -> Document:
     """Return a table with a line of totals.
 
     Args:
@@ -65,6 +65,7 @@ def trace_table(table: Table, name: str, file: str, limit: int | None = 20) -> D
         name: such as "ops".
         file: what it is about.
         limit: rows of the short view; all where None.
+        nothing: why the table is empty, if that is known.
     """
     rows, total = table.rows(), _totals(table)
     names = [column for column in table.columns if column != "full_name"]
@@ -78,7 +79,7 @@ def trace_table(table: Table, name: str, file: str, limit: int | None = 20) -> D
         columns,
         (*shown, Row(sums, total=True)) if total and rows else shown,
         f"{name} of {file}",
-        () if rows else ("Nothing of this kind was recorded.",),
+        () if rows else (nothing or "Nothing of this kind was recorded.",),
         ("row", "rows"),
     )
     return Document("", (block,), TableData(SCHEMA, name, file, tuple(rows), total), command="explain", file=file)

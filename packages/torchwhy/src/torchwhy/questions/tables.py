@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from torchwhy.errors import ArgumentError
 from torchwhy.loading.trace import TABLES, LoadedTrace
 from torchwhy.present.document import Document
 from torchwhy.present.trace_table import column_called, trace_table
 
 __all__ = ["table_document"]
+
+_OF_DEVICES: Final = ("copies", "idle", "kernels", "kinds", "launches", "overlap")
+_NO_DEVICE: Final = (
+    "The trace has no work of a device, such as a GPU: the program ran on the CPU, or the device was not recorded. "
+    "The tables ops, steps and critical_path show the CPU's time."
+)
 
 
 def table_document(
@@ -41,4 +49,5 @@ def table_document(
         table = getattr(trace, name)()
     if sort is not None:
         table = table.sorted(column_called(table, sort))
-    return trace_table(table, name, trace.file, limit)
+    nothing = _NO_DEVICE if name in _OF_DEVICES and not len(trace.links.work) else ""
+    return trace_table(table, name, trace.file, limit, nothing)

@@ -234,9 +234,11 @@ def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
     middle = timed[len(timed) // 2]
     computing, exposed = middle.share(middle.compute_us), middle.share(middle.exposed_us)
     rest = 1 - middle.share(middle.busy_us)
-    place = {1: "", 2: "the one of 2 that communicates more, "}.get(
-        len(ranks), f"the median of {counted(len(ranks), 'rank')} by communication, "
-    )
+    place = ""
+    if len(timed) == 2:
+        place = f"which communicates more than rank {timed[0].rank}, "
+    elif len(timed) > 2:
+        place = f"the median of {counted(len(timed), 'rank')} by communication, "
     numbers = f"on rank {middle.rank}, {place}" + (
         f"the GPU computes for {percent(computing)} of the time, only communicates for {percent(exposed)} and is idle "
         f"for {percent(rest)}"

@@ -47,8 +47,8 @@ LIMITED: Final = 'it reached the limit of recompilations, or the stance "eager_o
 def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     """A compiled function falls into several graphs.
 
-    Sees: `Torch-Compiled Region: K/M` inside another region: what was broken off is entered like a function of its
-    own. Where Python frames were recorded, the names of the continuations contain file and line. Compiled functions
+    Sees: `Torch-Compiled Region: K/M` inside another region: the code after the break is entered as a separate
+    function. Where Python frames were recorded, the names of the continuations contain file and line. Compiled functions
     called one after the other are no breaks. In traces without regions (PyTorch before 2.1), several `CompiledFunction`
     in one call of the program: below one label or module, or in one step.
 

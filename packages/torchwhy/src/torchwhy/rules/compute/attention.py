@@ -75,8 +75,8 @@ def pieces_of_attention(trace: Trace) -> Pieces:
 def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Attention is computed step by step, its matrix of weights written to memory.
 
-    Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, from 5%
-    of the kernels' time on (of the window on a machine without GPU); with their backward pass, where sequence numbers
+    Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, if
+    they take at least 5% of the kernels' time (of the window on a machine without GPU); with their backward pass, where sequence numbers
     or arrows show it. What `F.scaled_dot_product_attention` does itself belongs to sdpa-math-backend.
 
     Costs: the weights, heads times length squared, are written and read several times; memory grows with the square of

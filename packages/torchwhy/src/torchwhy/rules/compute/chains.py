@@ -43,16 +43,16 @@ def elementwise_chain(
     Sees: on the device, three or more of PyTorch's elementwise, reduction, softmax or normalization kernels in a row on
     a stream; on a machine without GPU, three or more elementwise operators in a row on tensors of 16384 elements or
     more (needs `record_shapes=True`). Each must take tensors of as many elements as the one before, where shapes are
-    recorded. Where calls repeat in the same order they may be independent of each other: each round is a run then.
-    All but the longest of each run are counted, if they take 10% of the kernels' time (on the CPU, of the
-    window) or more. Optimizers and the accumulation of gradients are left out.
+    recorded. If calls repeat in the same order, the rounds may be independent, so each counts as a separate run. The
+    rule counts all but the longest kernel of each run, and reports if they take at least 10% of the kernels' time (on
+    the CPU, of the window). Optimizers and the accumulation of gradients are left out.
 
     Costs: such a kernel takes as long as its tensors take to be read and written; fused, intermediate tensors never
     leave the registers.
 
     Fix: `torch.compile` around them, or one operator that does the same (`F.layer_norm`, `F.gelu`, `torch.addcmul`).
 
-    Known problems: the rule infers from the sizes that a kernel reads the result of the one before it. Kernels also
+    Known problems: that each kernel reads the previous one's result is inferred from their sizes. Kernels also
     count if another operator reads a result between them; a compiler then saves less.
     """
     if trace.has_gpu:

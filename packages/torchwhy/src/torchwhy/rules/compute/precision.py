@@ -37,11 +37,11 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """Matrix products in float32 don't use the tensor cores.
 
     Sees: kernels of matrix multiplications and convolutions in float32 whose names show ordinary cores (`sgemm`,
-    `scudnn`, cuDNN's float engines), on a device with tensor cores (compute capability 7.0 and later), from 20% of the
-    kernels' time on.
+    `scudnn`, cuDNN's float engines), on a device with tensor cores (compute capability 7.0 and later), if they take at
+    least 20% of the kernels' time.
 
-    Costs: tensor cores are about eight times as fast in TF32 or half precision. At stake is the part of the time by
-    which the device's data sheet has them faster, seven eighths where that isn't known.
+    Costs: tensor cores are about eight times as fast in TF32 or half precision. At stake is the share of the
+    time that tensor cores would save according to the data sheet, or 7/8 if unknown.
 
     Fix: on V100 and T4 `torch.autocast("cuda", dtype=torch.float16)` with a `GradScaler`; from Ampere on
     `torch.set_float32_matmul_precision("high")` for TF32, or autocast with bfloat16.

@@ -49,7 +49,8 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Fix: load in worker processes (`num_workers`), keep them alive (`persistent_workers`), let them run ahead
     (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device. Batches
-    that are made in half a millisecond gain nothing from workers: take them out of tensors at once.
+    that are made in half a millisecond gain nothing from workers: slice them from a
+    tensor in one step.
 
     Known problems: a step that waits for the last of several batches made ahead waits for all of them; over a few steps
     the share may be far off. The start of the workers is seen only where a pass over the data begins in the window.
