@@ -29,7 +29,7 @@ CODECS = {
 
 MP3_RATES = (8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)  # Hz
 OPUS_ALIGNED = (8000, 12_000, 16_000, 48_000)  # Hz; at 24 kHz libopus 1.3 comes 1.15 samples early
-RATES = {"mp3": MP3_RATES, "opus": OPUS_ALIGNED, "gsm": (8000,)}
+RATES = {"mp3": MP3_RATES, "opus": OPUS_ALIGNED, "gsm": (8000,), "mulaw": (8000,), "alaw": (8000,)}
 MOST_CHANNELS = {"mp3": 2, "gsm": 1}
 
 
