@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from scipy import signal
 
 import torchfx as fx
 from processors.cases import noise
-from torchfx import audio_io
+from torchfx import audio_io, augment
 from torchfx.audio_io.coding import CODECS
 from torchfx.augment import (
     BackgroundNoise,
@@ -325,6 +327,29 @@ def test_g711_rounds_to_steps_that_grow_with_the_level(codec, law):
     assert len(y.unique()) <= 256
     levels = law(x.numpy()), law(y.numpy())
     assert abs(levels[0] - levels[1]).max() / law(np.ones(1)).max() < 1.6 / 127
+
+
+@pytest.mark.parametrize("codec", ["gsm", "mulaw", "alaw"])
+@pytest.mark.parametrize("fs", [16_000, 44_100])
+def test_telephone_codecs_leave_nothing_above_4_khz(codec, fs):
+    t = torch.arange(fs) / fs
+    low, high = (0.3 * torch.sin(2 * torch.pi * hz * t)[None, None] for hz in (1000, 7000))
+    assert Codec(codec, fs=fs)(high)[..., 2000:-2000].abs().max() < 0.01
+    assert Codec(codec, fs=fs)(low)[..., 2000:-2000].abs().max() > 0.25
+
+
+def test_the_telephone_of_the_page_has_its_band_for_every_example():
+    page = (Path(__file__).parents[1] / "docs" / "augmentation.md").read_text()
+    band, codec = re.search(r"(fx\.filter\.Butterworth\(.*\)),\n\.\.\. +(augment\.Codec.*),\n", page).groups()
+    names = {"fx": fx, "augment": augment}
+    line = augment.Compose([eval(band, names), eval(codec, names)], generator=0)
+    x = torch.randn(12, 1, 16_000, generator=torch.Generator().manual_seed(0)) / 8
+    with fx.sample_rate(FS):
+        y = line(x)
+    power = torch.fft.rfft(y[:, 0]).abs().square()[:, : FS // 2].unflatten(-1, (80, -1)).mean(-1)  # bands of 100 Hz
+    inside = power[:, 4:32].mean(-1, keepdim=True)
+    assert (power[:, 42:] < inside / 10_000).all()
+    assert (power[:, :2] < inside / 10).all()  # GSM adds noise
 
 
 def test_bit_rates_are_drawn_and_matter():

@@ -26,7 +26,7 @@ def noise(channels, frames, seed=0):
 
 
 def same(ys, expected, suffix):
-    """Return whether samples are equal; of an MP3, libsndfile rounds differently in reads of other lengths."""
+    """Return whether samples are equal; of an MP3, libmpg123 rounds differently after a seek."""
     bound = 2**-22 if suffix == "mp3" else 0.0
     return ys.shape == expected.shape and torch.allclose(ys, expected, rtol=0, atol=bound)
 
@@ -47,7 +47,7 @@ def test_pieces_in_a_row_are_what_load_gives(tmp_path, suffix, encoding):
     with audio_io.Reader(path) as reader:
         pieces = [reader.read(count) for count in (0, 1, 7, 1024, 0, 3333, 100_000, 1)]
     assert [piece.shape[1] for piece in pieces] == [0, 1, 7, 1024, 0, 3333, whole.shape[1] - 4365, 0]
-    assert same(torch.cat(pieces, dim=1), whole, suffix)
+    assert torch.equal(torch.cat(pieces, dim=1), whole)
 
 
 @pytest.mark.parametrize(("suffix", "encoding"), ENCODINGS)

@@ -11,7 +11,7 @@ from torchfx.audio_io.formats import AAC_FORMATS, LOSSY, AudioInfo, output_forma
 from torchfx.checks import whole_number
 from torchfx.errors import ArgumentError
 
-__all__ = ["compression", "kept_bitrate", "mean_bitrate", "vorbis_bitrate"]
+__all__ = ["compression", "kept_bitrate", "mean_bitrate", "mp3_scale", "vorbis_bitrate"]
 
 # bits/s. What LAME takes, narrowest to widest: MPEG-1 from 32 kHz on, MPEG-2 from 16 kHz, MPEG-2.5 below.
 MP3_RATES = ((32_000, 32_000, 320_000), (16_000, 8_000, 160_000), (0, 8_000, 64_000))
@@ -20,6 +20,7 @@ MP3_STEPS = tuple(
 )
 OPUS_RATES = (6_000, 256_000)  # for each channel
 AAC_RATES = (8_000, 256_000)  # for each channel; no more than 6 bits for each sample (ISO/IEC 14496-3, 4.5.3)
+MP3_SCALES = ((160_000, 0.95), (192_000, 0.97), (224_000, 0.98))  # up to a bit rate, bits/s
 MP3_LEAD = 1105 + 576  # samples. LAME's delay, and half a frame to fill up the last one
 ROUNDING = 1.03  # a mean counts the headers
 VORBIS_STEPS = 20  # levels of quality that are tried
@@ -71,9 +72,23 @@ def compression(container: str, encoding: str, bitrate: int | None, fs: int, cha
         return {"compression_level": next(level for level, rate in reversed(rates) if rate >= bitrate)}
     if container == "OPUS":
         return {"compression_level": (high - bitrate) / (high - OPUS_RATES[0] * channels + 1)}
-    step = next(step for step in MP3_STEPS if step * ROUNDING >= bitrate)
+    step = _mp3_step(bitrate, high)
     # libsndfile 1.2.2 cuts to whole kbit/s and refuses a level of 1.
     return {"compression_level": (high - step) / (high - low) * 0.9999, "bitrate_mode": "CONSTANT"}
+
+
+def mp3_scale(fs: int, bitrate: int | None) -> float:
+    """Return the factor by which LAME 3.100 scales samples at a chosen bit rate (`abr_switch_map` of its presets.c)."""
+    if bitrate is None:
+        return 1.0
+    step = _mp3_step(bitrate, _range("MP3", fs, 1)[1])
+    return next((scale for most, scale in MP3_SCALES if step <= most), 1.0)
+
+
+def _mp3_step(bitrate: int, high: int) -> int:
+    """Return the lowest bit rate of the format that is as high; the file's mean counts headers."""
+    without = 144_000 if high == MP3_RATES[0][2] else 0
+    return next(step for step in MP3_STEPS if step * ROUNDING >= bitrate and step != without)
 
 
 def _range(container: str, fs: int, channels: int) -> tuple[int, int]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchfx.audio_io.bitrate import compression
+from torchfx.audio_io.bitrate import compression, mp3_scale
 from torchfx.audio_io.messages import file_errors
+from torchfx.audio_io.mpeg import completed
 from torchfx.audio_io.samples import interleaved
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ CODECS = {
 
 MP3_RATES = (8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)  # Hz
 OPUS_ALIGNED = (8000, 12_000, 16_000, 48_000)  # Hz; at 24 kHz libopus 1.3 comes 1.15 samples early
-RATES = {"mp3": MP3_RATES, "opus": OPUS_ALIGNED, "gsm": (8000,)}
+RATES = {"mp3": MP3_RATES, "opus": OPUS_ALIGNED, "gsm": (8000,), "mulaw": (8000,), "alaw": (8000,)}
 MOST_CHANNELS = {"mp3": 2, "gsm": 1}
 
 
@@ -63,11 +64,14 @@ def coded(ys: npt.NDArray[np.float32], fs: int, codec: str, bitrate: int | None 
 
     container, encoding = CODECS[codec]
     options: dict[str, Any] = compression(container, encoding, bitrate, fs, len(ys))
+    scale = mp3_scale(fs, bitrate) if codec == "mp3" else 1.0
     file = io.BytesIO()
     with file_errors("write", codec):
         layout = {"samplerate": fs, "channels": len(ys), "subtype": encoding, "format": container}
         with soundfile.SoundFile(file, "w", **layout, **options) as writer:
-            writer.write(interleaved(np.clip(ys, -1, 1), np.float32))
+            writer.write(interleaved(np.clip(ys, -1, 1) / np.float32(scale), np.float32))
+        if codec == "mp3":
+            file = io.BytesIO(completed(file.getvalue(), ys.shape[1]))
         file.seek(0)
         found = soundfile.read(file, frames=ys.shape[1], dtype="float32", always_2d=True, fill_value=0.0)[0]
     return np.ascontiguousarray(found.T)

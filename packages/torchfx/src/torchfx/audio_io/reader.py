@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from functools import cache
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from torchfx.audio_io.aac import AACReader, aac_format, check_pyav
 from torchfx.audio_io.bitrate import mean_bitrate, vorbis_bitrate
 from torchfx.audio_io.formats import BITS, INTEGERS, AudioInfo
 from torchfx.audio_io.messages import file_errors
+from torchfx.audio_io.mpeg import Frames, replaced
 from torchfx.audio_io.samples import block_frames, from_integers, integer_type
 from torchfx.audio_io.source import Source, may_be_mp3
 from torchfx.audio_io.tags import read_tags
@@ -31,6 +33,7 @@ __all__ = ["Reader", "info", "load"]
 # libsndfile 1.2.2 goes to wrong frames of Vorbis and Opus (its issue 885): they are decoded from their start. An MP3's
 # frames build on those before: it is decoded from this many frames ahead.
 MP3_LEAD = 1 << 15
+LONGEST_END = 1 << 12  # bytes; a cut frame and a tag of ID3v1 are shorter
 
 
 class Reader:
@@ -77,6 +80,7 @@ class Reader:
         self._raw = raw
         self._file: SoundFile | AACReader | None = None
         self._position = 0
+        self._mpeg_frames: int | None = None
         self._source = Source(source)
         self.name = self._source.name
         try:
@@ -93,7 +97,7 @@ class Reader:
     def goes_anywhere(self) -> bool:
         """Whether `seek` is fast: true for PCM and FLAC."""
         plain = self.encoding in {*INTEGERS, "FLOAT", "DOUBLE"}
-        return plain and not (self._file is None or isinstance(self._file, AACReader)) and self._file.seekable()
+        return plain and self._file is not None and _can_seek(self._file)
 
     def _open(self) -> SoundFile | AACReader:
         import soundfile
@@ -110,15 +114,39 @@ class Reader:
                 raise AudioFileError(f"cannot read {self.name}: there is no MP3 frame in its first {len(start)} bytes")
         with self._calls():
             if self._raw is not None:
-                return soundfile.SoundFile(self._source.opened, "r", *self._raw, endian="LITTLE", format="RAW")
+                return _in_order()(self._source.opened, "r", *self._raw, endian="LITTLE", format="RAW")
             try:
-                return soundfile.SoundFile(self._source.opened)
+                file = _in_order()(self._source.opened)
+                return self._of_known_length(file) if file.format == "MP3" else file
             except soundfile.LibsndfileError:
                 container = aac_format(self._source.start_and_size()[0])
                 if container is None:
                     raise
             check_pyav("read", self.name)
             return AACReader(self._source.stream(), container, self.name)
+
+    def _of_known_length(self, file: SoundFile) -> SoundFile:
+        """Return a file of MPEG audio with a header that names its length, without which libsndfile estimates it."""
+        found = self._source.mpeg_frames
+        if found is None:
+            return file
+        file.close()
+        if self._mpeg_frames is None:
+            self._mpeg_frames = found.number
+            if found.most > found.number:  # the decoder decides about the bytes between the frames
+                self._mpeg_frames = self._decoded(found)
+        return _in_order()(self._source.spliced(*replaced(found, self._mpeg_frames)))
+
+    def _decoded(self, found: Frames) -> int:
+        """Return how many frames a damaged file has for the decoder."""
+        stream = self._source.spliced(*replaced(found, found.most))
+        with _in_order()(stream) as file:
+            block = np.empty((block_frames(file.channels), file.channels), np.float32)
+            samples = sum(iter(lambda: len(file.read(out=block)), 0))
+        left = -stream.tell() + stream.seek(0, os.SEEK_END)
+        if left > LONGEST_END:
+            raise AudioFileError(f"cannot read {self.name}: damaged, {left} bytes at its end cannot be decoded")
+        return samples // found.samples
 
     def _described(self, file: SoundFile | AACReader) -> AudioInfo:
         name = self.name
@@ -131,6 +159,9 @@ class Reader:
                 missing, promised = self._source.missing_bytes()
             if missing:
                 raise AudioFileError(f"cannot read {name}: truncated, {missing} of {promised} bytes are missing")
+        frames = file.frames
+        if self._mpeg_frames is not None and self._source.mpeg_frames is not None:  # estimated in layers I and II
+            frames = min(frames, self._mpeg_frames * self._source.mpeg_frames.samples)
         container = "WAV" if file.format in {"WAVEX", "RF64"} else file.format  # WAVs with longer headers
         with self._calls():
             named = isinstance(file, AACReader)
@@ -139,8 +170,8 @@ class Reader:
         if file.subtype not in BITS:
             with self._calls():
                 start, size = self._source.start_and_size()
-            bitrate = vorbis_bitrate(start) or mean_bitrate(size, file.frames, file.samplerate, file.subtype)
-        layout = file.samplerate, file.channels, file.frames, container, file.subtype
+            bitrate = vorbis_bitrate(start) or mean_bitrate(size, frames, file.samplerate, file.subtype)
+        layout = file.samplerate, file.channels, frames, container, file.subtype
         return AudioInfo(*layout, tags, bitrate, chapters)
 
     def read(self, count: int) -> Tensor:
@@ -227,7 +258,7 @@ class Reader:
         if frame == self._position:
             return
         lead = MP3_LEAD if self.format == "MP3" else 0
-        if frame >= lead and not (isinstance(self._file, AACReader) or self.format == "OGG") and self._file.seekable():
+        if frame >= lead and self.format != "OGG" and _can_seek(self._file):
             with self._calls():
                 self._file.seek(frame - lead)
             self._position = frame - lead
@@ -262,6 +293,27 @@ class Reader:
     ) -> None:
         """Close the file."""
         self.close()
+
+
+@cache
+def _in_order() -> type[SoundFile]:
+    """Return soundfile's class without the seek to the position behind each read, where the file is already.
+
+    libmpg123 would decode the last frames again, without those before, and write about the missing bits to stderr.
+    """
+    import soundfile
+
+    class InOrder(soundfile.SoundFile):  # type: ignore[misc]
+        def seekable(self) -> bool:
+            return False
+
+    return InOrder
+
+
+def _can_seek(file: SoundFile | AACReader) -> TypeGuard[SoundFile]:
+    import soundfile
+
+    return isinstance(file, soundfile.SoundFile) and bool(soundfile.SoundFile.seekable(file))
 
 
 def info(path: str | os.PathLike[str] | BinaryIO) -> AudioInfo:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from torchfx.audio_io.messages import file_errors, shown
+from torchfx.audio_io.mpeg import Frames, Spliced, counted
 from torchfx.errors import ArgumentTypeError, AudioFileError
 
 __all__ = ["Source", "library_path", "may_be_mp3"]
@@ -150,6 +151,19 @@ class Source:
                     available = file.seek(0, os.SEEK_END) - start
                 with_id3 = with_id3 or name.lower() == b"id3 "
         return Chunks(promised, available, with_id3)
+
+    @cached_property
+    def mpeg_frames(self) -> Frames | None:
+        """The frames of a file of MPEG audio without a header that names their number, read once; or None."""
+        with self.from_start() as file:
+            return counted(file)
+
+    def spliced(self, start: int, end: int, inserted: bytes) -> Spliced:
+        """Return a file object of the source with other bytes in it."""
+        if self._stream is None:
+            self._handle = open(self.opened, "rb")  # type: ignore[arg-type]  # noqa: SIM115, PTH123
+            self._stream = _Stream(self._handle)
+        return Spliced(self._stream, start, end, inserted)
 
     def missing_bytes(self) -> tuple[int, int]:
         """Return how many bytes the chunk of samples of a WAV or an AIFF lacks, and how many it promises.

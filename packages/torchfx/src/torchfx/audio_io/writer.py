@@ -14,7 +14,7 @@ import numpy as np
 
 from torchfx.audio_io import temporary
 from torchfx.audio_io.aac import AACReader, AACWriter, check_pyav
-from torchfx.audio_io.bitrate import compression
+from torchfx.audio_io.bitrate import compression, mp3_scale
 from torchfx.audio_io.formats import (
     AAC_FORMATS,
     BITS,
@@ -28,6 +28,7 @@ from torchfx.audio_io.formats import (
     named_format,
 )
 from torchfx.audio_io.messages import file_errors, library_errors
+from torchfx.audio_io.mpeg import completed, counted
 from torchfx.audio_io.mutagen_tags import HOLDING, has_mutagen, warn_of_loss, write_more
 from torchfx.audio_io.samples import block_frames, integer_type, interleaved, quantised
 from torchfx.audio_io.source import library_path
@@ -135,6 +136,7 @@ class Writer:
             self._tags = {}  # LAME's ID3v1 tag, which cuts texts, would contradict mutagen's
         self._more = {name: text for name, text in tags.items() if name not in self._tags}
         self._compression = compression(self.format, self.encoding, bitrate, self._rate, self._channels)
+        self._scale = mp3_scale(self._rate, bitrate) if self.format == "MP3" else 1.0
         self._suffix = suffix if suffix.lower() in FORMATS else ""
         if self.format in AAC_FORMATS:
             check_pyav("write", self._target.name)
@@ -195,6 +197,8 @@ class Writer:
     def _write_block(self, block: npt.NDArray[Any], clip: bool) -> None:
         if clip and self.encoding not in SPECTRA:  # libsndfile 1.2.2 reads beyond its tables for loud ULAW and ALAW
             block = np.clip(block, -1, 1)
+        if self._scale != 1:  # beyond full scale, as LAME takes floats
+            block = block / np.float32(self._scale)
         if self.encoding in INTEGERS:
             block = quantised(block, self.encoding)
         assert self._file is not None
@@ -275,6 +279,8 @@ class Writer:
         if self.frames == 0:
             raise AudioFileError(f"cannot write {name}: no samples were given")
         self._file.close()
+        if self.format == "MP3":
+            self._complete_mp3(self._temporary)
         self._add_tags(self._temporary)
         kept = min(self._file.frames, self._frames_in(self._temporary))
         if kept < self.frames:
@@ -293,6 +299,14 @@ class Writer:
         layout = self._layout() if self.format == "RAW" else {}
         with soundfile.SoundFile(library_path(path), **layout) as file:
             return int(file.frames)
+
+    def _complete_mp3(self, path: str) -> None:
+        with open(path, "r+b") as file:  # noqa: PTH123
+            if counted(file) is not None:
+                file.seek(0)
+                whole = completed(file.read(), self.frames)
+                file.seek(0)
+                file.write(whole)
 
     def _add_tags(self, path: str) -> None:
         """Add what libsndfile has not written."""

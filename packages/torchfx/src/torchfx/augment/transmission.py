@@ -29,9 +29,10 @@ CONCEALMENT = named("concealment", choice_of(("zero", "repeat")))
 class Codec(Augmentation):
     """Encode and decode each example with a lossy codec, in memory; the result is aligned and has the same length.
 
-    MP3, Opus and Vorbis work at the signal's rate or the next rate that the codec supports, GSM 6.10 at 8 kHz and each
-    channel separately. The codec's delay is removed. Samples beyond full scale are clipped. There is no gradient.
-    Examples are coded in parallel, on as many threads as PyTorch uses.
+    MP3, Opus and Vorbis work at the signal's rate or the next rate that the codec supports. GSM 6.10, mu-law and A-law
+    work at 8 kHz, so nothing above 4 kHz remains; GSM codes each channel separately. The codec's delay is removed.
+    Samples beyond full scale are clipped. There is no gradient. Examples are coded in parallel, on as many threads as
+    PyTorch uses.
 
     Args:
         codec: "mp3", "opus", "vorbis", "gsm", "mulaw" or "alaw", or a distribution of these.
@@ -183,6 +184,6 @@ def _through(x: Tensor, fs: float, codec: str, bitrate: int | None) -> Tensor:
     rate = codec_rate(codec, fs)
     if codec not in ("mp3", "opus", "vorbis"):
         bitrate = None
-    there = x if rate == fs or codec in ("mulaw", "alaw", "vorbis") else Resample(rate).whole(x, fs)
+    there = x if rate == fs or codec == "vorbis" else Resample(rate).whole(x, fs)
     y = torch.from_numpy(coded(there.numpy(), rate, codec, bitrate))
     return y if there is x else Resample(fs).whole(y, rate)[..., : x.shape[-1]]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "run"]
 
-COLUMNS: tuple[str, ...] = ("format", "encoding", "rate Hz", "channels", "seconds")
+COLUMNS: tuple[str, ...] = ("format", "encoding", "kbit/s", "rate Hz", "channels", "seconds")
 LEVELS = ("integrated LUFS", "true peak dBTP")
 
 
@@ -74,7 +74,9 @@ def _read(path: str) -> audio_io.AudioInfo | None:
 
 
 def _cells(found: audio_io.AudioInfo) -> tuple[str, ...]:
-    return found.format, found.encoding, str(found.fs), str(found.channels), f"{found.frames / found.fs:.2f}"
+    bitrate = "-" if found.bitrate is None else f"{found.bitrate / 1000:.0f}"  # of lossy encodings
+    seconds = f"{found.frames / found.fs:.2f}"
+    return found.format, found.encoding, bitrate, str(found.fs), str(found.channels), seconds
 
 
 def _tags(found: audio_io.AudioInfo) -> str:
