@@ -130,7 +130,7 @@ def _write_all(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register with Sphinx. Listeners of `reference-page-extra` return texts before and after a name's documentation."""
+    """Register with Sphinx. Listeners of `reference-page-extra` return texts before and after the documentation."""
     app.add_config_value("reference_modules", [], "env", list)
     app.add_event("reference-page-extra")
     before_reading(app, _write_all)

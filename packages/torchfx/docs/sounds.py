@@ -48,7 +48,7 @@ MOST_NAMES = 6
 """A choice among more names has no sounds."""
 
 COLOURS = ("#d08700", "#0b69a3", "#7a3db8", "#1b7f4d", "#b3261e", "#555555")
-"""Of the curves in a picture: at least as many as `PLACES` and `MOST_NAMES`."""
+"""The curves of a picture have these colours: at least as many as `PLACES` and `MOST_NAMES`."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "run"]
 
-COLUMNS: tuple[str, ...] = ("format", "encoding", "kbit/s", "rate Hz", "channels", "seconds")
+COLUMNS: tuple[str, ...] = ("format", "encoding", "rate Hz", "channels", "seconds")
+BITRATE = "kbit/s"  # a column where a file has one
 LEVELS = ("integrated LUFS", "true peak dBTP")
 
 
@@ -50,16 +51,18 @@ def run(paths: list[str], form: str, loudness: bool = False) -> int:
     found = {path: each for path, each in read.items() if each is not None}
     if not found:
         return 3
-    titles, measured, levels = COLUMNS, None, {}
+    measured, levels = None, {}
     if loudness:
         from torchfx.cli import stats
 
-        titles, measured = (*COLUMNS, *LEVELS), {path: stats.measured(path) for path in found}
+        measured = {path: stats.measured(path) for path in found}
         levels = {path: stats.levels(each) for path, each in measured.items()}
     if form == "json":
         show_data(Answer(1, found, measured))
     else:
-        rows = [(path, *_cells(each), *levels.get(path, ()), _tags(each)) for path, each in found.items()]
+        lossy = any(each.bitrate is not None for each in found.values())
+        titles = (*COLUMNS, *((BITRATE,) if lossy else ()), *(LEVELS if loudness else ()))
+        rows = [(path, *_cells(each, lossy), *levels.get(path, ()), _tags(each)) for path, each in found.items()]
         numbers = [title for title in titles if title not in {"format", "encoding"}]
         show_table(("file", *titles, "tags"), rows, numbers=numbers)
     return 0 if len(found) == len(read) and None not in (measured or {}).values() else 1
@@ -73,10 +76,11 @@ def _read(path: str) -> audio_io.AudioInfo | None:
         return None
 
 
-def _cells(found: audio_io.AudioInfo) -> tuple[str, ...]:
-    bitrate = "-" if found.bitrate is None else f"{found.bitrate / 1000:.0f}"  # of lossy encodings
-    seconds = f"{found.frames / found.fs:.2f}"
-    return found.format, found.encoding, bitrate, str(found.fs), str(found.channels), seconds
+def _cells(found: audio_io.AudioInfo, lossy: bool) -> tuple[str, ...]:
+    cells = found.format, found.encoding, str(found.fs), str(found.channels), f"{found.frames / found.fs:.2f}"
+    if not lossy:
+        return cells
+    return (*cells, "-" if found.bitrate is None else f"{found.bitrate / 1000:.0f}")
 
 
 def _tags(found: audio_io.AudioInfo) -> str:
