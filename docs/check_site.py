@@ -28,7 +28,7 @@ FOUND = {
         "compressor": "Compressor", "LUFS": "loudness", "hum": "how-to", "silence": "how-to", "pitch": "how-to",
         "room": "how-to", "microphone": "live", "DataLoader": "how-to", "exact": "exactness", "short clips": "how-to",
         "16 kHz mono": "how-to", "headroom": "glossary",
-        "denoise": "how-to", "telephone": "how-to", "album": "files", "toml": "presets",
+        "denoise": "how-to", "telephone": "how-to", "album": "loudness", "toml": "presets",
         "augmentation": "augmentation", "torchaudio.load": "from-torchaudio", "equalizer": "learn-an-eq",
     },
     "torchwhy": {

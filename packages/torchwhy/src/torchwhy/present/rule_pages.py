@@ -108,7 +108,7 @@ def _family(letter: str, rules: list[Rule]) -> Table:
 
 
 def topic(rules: list[Rule]) -> str:
-    """Return the topic of a family: the first line of its package's docstring, without a leading "B: " or "Family B, "."""
+    """Return a family's topic: the first line of its package's docstring, without a leading "B: " or "Family B, "."""
     package = import_module(rules[0].function.__module__.rpartition(".")[0] or rules[0].function.__module__)
     about = (package.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     about = re.sub(rf"^(Family )?{rules[0].family}[:,] ", "", about)

@@ -48,9 +48,9 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     """A compiled function falls into several graphs.
 
     Sees: `Torch-Compiled Region: K/M` inside another region: the code after the break is entered as a separate
-    function. Where Python frames were recorded, the names of the continuations contain file and line. Compiled functions
-    called one after the other are no breaks. In traces without regions (PyTorch before 2.1), several `CompiledFunction`
-    in one call of the program: below one label or module, or in one step.
+    function. Where Python frames were recorded, the names of the continuations contain file and line. Compiled
+    functions called one after the other are no breaks. In traces without regions (PyTorch before 2.1), several
+    `CompiledFunction` in one call of the program: below one label or module, or in one step.
 
     Costs: no fusion across the break, and results that must go through memory; besides, a lookup, guards and a prologue
     for every piece. Only the additional entries are counted: a trace does not show what fusion would save.

@@ -76,8 +76,8 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     """Attention is computed step by step, its matrix of weights written to memory.
 
     Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, if
-    they take at least 5% of the kernels' time (of the window on a machine without GPU); with their backward pass, where sequence numbers
-    or arrows show it. What `F.scaled_dot_product_attention` does itself belongs to sdpa-math-backend.
+    they take at least 5% of the kernels' time (of the window on a machine without GPU); with their backward pass, where
+    sequence numbers or arrows show it. What `F.scaled_dot_product_attention` does itself belongs to sdpa-math-backend.
 
     Costs: the weights, heads times length squared, are written and read several times; memory grows with the square of
     the length. At stake is the time beyond both products at the device's peak, if shapes and peaks are known; else all

@@ -62,7 +62,8 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
     Sees: collectives matched over all ranks of their group (by number, else by order within the step) for which ranks
     waited. The rank on which such a collective is shortest came last. The rule reports a rank that causes 60 percent
     of the waiting and is the one most waited for in 60 percent of the steps. The waiting for it, less the waiting for
-    the others, exceeds twice its standard error over the steps (more with few steps). Clocks of different ranks are never compared.
+    the others, exceeds twice its standard error over the steps (more with few steps). Clocks of different ranks are
+    never compared.
 
     Costs: every other rank waits that long, in each step. At stake is the time by which the collectives would begin
     earlier if it came with the next-to-last rank, or by which every other rank communicates longer than this one while
