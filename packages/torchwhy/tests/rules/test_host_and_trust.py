@@ -484,7 +484,7 @@ def test_each_cause_of_waits_for_batches_has_its_own_advice():
     assert (
         "whole tensors" in one(case_batches.in_own_process(us=600, frame=collate, below=numbers), "dataloader-wait").fix
     )
-    texts = ("data.py(7): mask |return NAMES.sub(text)", "data.py(9): collate |x = [mask(t) for t in rows]")
+    texts = ("data.py(7): mask |return self.masked[text]", "data.py(9): collate |x = [mask(t) for t in rows]")
     masking = one(case_batches.in_own_process(us=600, frame=collate, below=texts), "dataloader-wait")
     assert "The collate function runs in the program's own process" in masking.cause
     assert masking.fix.startswith("Make that line cheaper")

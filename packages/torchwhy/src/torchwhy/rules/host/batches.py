@@ -10,7 +10,7 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.python_lines import advice_on_calls, called_there, line_there, main_calls, python_lines
+from torchwhy.rules.host.python_lines import called_there, host_work, line_there, main_calls, python_lines, spent_below
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import batch_waits, worker_starts
 from torchwhy.trace.derived.idle import at_stake, idle_time
@@ -20,6 +20,7 @@ from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
 from torchwhy.trace.meaning.frames import COLLATE_CALL, LOADER_FRAME, code_of, line_of
+from torchwhy.trace.meaning.host_work import HostWork
 from torchwhy.trace.meaning.operators import DRAWS_ORDER
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
@@ -67,8 +68,10 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     called = ""
     if single:
         calls = main_calls(trace, lost)
+        work = host_work(trace, lost, batch=True)
         called = called_there(trace, lost, calls[~events.are(LOADER_FRAME, calls)])
-        cause, fix = _in_own_process(trace, rows, lost)
+        called = called or (f"; samples show {work[0].shows}" if work and work[1] else "")
+        cause, fix = _in_own_process(trace, rows, lost, work)
         seen += (*python_lines(trace, lost), *_asked_at(trace, lost))
     elif starts.total * 2 > lost.total:
         cause = (
@@ -142,7 +145,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     )
 
 
-def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, str]:
+def _in_own_process(trace: Trace, rows: Int32, lost: Intervals, work: tuple[HostWork, str] | None) -> tuple[str, str]:
     """Why batches that the loop's own process makes take long, and the fix."""
     if _iterators(trace, rows) >= max(3, 0.9 * len(rows)):
         return (
@@ -153,8 +156,13 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals) -> tuple[str, st
         )
     line, collating = line_there(trace, lost), _collating(trace, lost)
     called = bool(line) and _called_by_loader(trace, lost)
-    if advice := advice_on_calls(trace, lost):
-        return f"The batches are made in the program's own process (num_workers=0).{line}", advice
+    line += spent_below(trace, lost)
+    if work:
+        kind, part = work
+        return (
+            f"The batches are made in the program's own process (num_workers=0).{part}{line}",
+            kind.batches or kind.fix,
+        )
     cause = "The batches are made in the program's own process (num_workers=0), so the loop waits meanwhile."
     if collating >= 0.5:
         cause = (

@@ -10,10 +10,8 @@ import numpy as np
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.python_lines import (
-    advice_on_frames,
-    advice_on_line,
-    advice_on_waits,
     called_there,
+    host_work,
     line_there,
     main_calls,
     place_of_calls,
@@ -115,7 +113,10 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         calls = rows[:1]
     if len(lost) == len(steps) == 1 and lost.starts[0] == steps[0].start and not len(rows) and not len(calls):
         return  # the recording begins with it: it may be the profiler's start
+    work = host_work(trace, lost)
     where = f"; the longest stretch is {duration_ns(lost.lengths.max())}"
+    if work and work[1]:
+        where = f"; samples show {work[0].shows}"
     # The fix removes whole stretches; what it removes of those under which the device still worked lets the host get
     # ahead of the device.
     at_stake = _meeting(stretches, lost).clip(usual.window.start, usual.window.end)
@@ -139,11 +140,12 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         or (
             Evidence("no operator, call or annotation", len(lost), lost.total / 1000, int(lost.starts[longest]) / 1000),
         ),
-        cause=_cause(trace, house=house, seen=len(seen) > 0)
+        cause=(work[1][1:] if work and work[1] else _cause(trace, house=house, seen=len(seen) > 0))
+        + _how_often(lost, steps)
         + place_of_calls(trace, calls)
         + line_there(trace, lost)
         + spent_below(trace, lost),
-        fix=_fix(trace, lost, house=house),
+        fix=work[0].fix if work else _fix(trace, lost, house=house),
     )
 
 
@@ -176,13 +178,15 @@ def _cause(trace: Trace, *, house: bool, seen: bool) -> str:
     )
 
 
+def _how_often(lost: Intervals, steps: Sequence[Step]) -> str:
+    """In how many of the steps it happens, "" for a few of them."""
+    times = np.count_nonzero(lost.overlap([step.start for step in steps], [step.end for step in steps]))
+    return (
+        f" It is in {times} of {len(steps)} recorded steps." if len(steps) >= HABIT and 2 * times > len(steps) else ""
+    )
+
+
 def _fix(trace: Trace, lost: Intervals, *, house: bool) -> str:
-    if advice := advice_on_waits(trace, lost):
-        return advice
-    if advice := advice_on_frames(trace, lost):
-        return advice
-    if advice := advice_on_line(trace, lost):
-        return advice
     if house:
         return "Log, save and evaluate every N steps, or in another thread or process."
     move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"

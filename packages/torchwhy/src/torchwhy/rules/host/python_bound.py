@@ -8,14 +8,7 @@ import numpy as np
 
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.python_lines import (
-    advice_on_calls,
-    advice_on_frames,
-    advice_on_waits,
-    line_there,
-    main_calls,
-    python_lines,
-)
+from torchwhy.rules.host.python_lines import host_work, line_there, main_calls, python_lines
 from torchwhy.rules.host.recurring_stretches import Recurring, recurring
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
@@ -147,6 +140,7 @@ def _in_stretches(
         if len(once)
         else ""
     )
+    work = host_work(trace, long_, batch=True)
     return Finding(
         title=f"{percent(share)} of the time passes outside of operators, {inside}in "
         f"{counted(len(long_), 'stretch', 'stretches')} of {duration_ns(float(np.median(long_.lengths)))} (median)",
@@ -156,11 +150,13 @@ def _in_stretches(
         evidence=(*evidence(trace, calls), *python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
         cause="In long stretches without operators Python, or native code that it calls, computes, reads or writes "
         "files, or waits for other threads, whose operators are recorded with profile_all_threads only. They come back "
-        "between the same operators, so they are probably no set-up." + alone + line_there(trace, long_),
-        fix=advice_on_waits(trace, long_)
-        or advice_on_frames(trace, long_)
-        or advice_on_calls(trace, long_)
-        or (
+        "between the same operators, so they are probably no set-up."
+        + alone
+        + line_there(trace, long_)
+        + (work[1] if work else ""),
+        fix=work[0].fix
+        if work
+        else (
             ""
             if trace.has_stacks
             else "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks "

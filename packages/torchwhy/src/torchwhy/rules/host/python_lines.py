@@ -12,39 +12,27 @@ from torchwhy.finding import Evidence
 from torchwhy.rules.evidence import most_first
 from torchwhy.trace.derived.host_timeline import HostTimeline
 from torchwhy.trace.derived.ownership import own_frames
-from torchwhy.trace.derived.stack_samples import LEAST, sampled_line, stack_samples
+from torchwhy.trace.derived.stack_samples import LEAST, StackSamples, sampled_line, stack_samples
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import (
     INSIDE_PYTORCH,
-    JOINS_TO_ITSELF,
-    LISTING,
-    LOGGING,
-    LOOKS_UP_ROWS,
-    LOOPS,
-    MAKES_ARRAY,
-    MAKING_TENSORS,
-    READING,
-    SAVING,
-    SEARCHES,
-    TAKES_LOCK,
     WRAPPER_FRAME,
     called_name,
     code_of,
     line_of,
     short_frame,
     without_line,
+    without_numbers,
 )
+from torchwhy.trace.meaning.host_work import HOST_WORK, HostWork
 from torchwhy.trace.meaning.kinds import Kind, Meaning
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import enumeration, percent
 
 __all__ = [
-    "advice_on_calls",
-    "advice_on_frames",
-    "advice_on_line",
-    "advice_on_waits",
     "called_there",
+    "host_work",
     "library_there",
     "line_there",
     "main_calls",
@@ -53,26 +41,11 @@ __all__ = [
     "spent_below",
 ]
 
+MOSTLY: Final = 0.5
+"""The part of the samples, or of the time, that a kind of work needs."""
+
 LONG_NAME: Final = 40
 """Only the module and the function are shown of a function's name longer than this."""
-
-_FROM_LISTS: Final = (
-    "torch.tensor reads lists number by number: keep the data in NumPy arrays or tensors (torch.from_numpy, np.stack, "
-    "torch.stack), converted once before the loop or in a DataLoader's workers."
-)
-
-_ADVICE: Final = (
-    (MAKING_TENSORS, _FROM_LISTS),
-    (SAVING, "Save every N steps, or in another thread or process."),
-    (READING, "Read and decode once before the loop, or in a Dataset with DataLoader(num_workers=4)."),
-    (
-        LISTING,
-        "All numbers of a tensor become Python's own or text there. For a log, compute means on the whole tensor and "
-        "write them every N steps; to send or store all numbers, take the bytes of the array "
-        "(tensor.numpy().tobytes(), np.save).",
-    ),
-    (LOGGING, "Log every N steps, and fewer numbers: means made on whole tensors, not all their values."),
-)
 
 
 def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidence, ...]:
@@ -181,9 +154,64 @@ def _hottest(trace: Trace, calls: Int32, spent: npt.NDArray[np.number], enough: 
     return np.unique(calls[which == best] if total[best] >= enough else calls[:0]).astype(np.int32)
 
 
-def advice_on_frames(trace: Trace, when: Intervals) -> str:
-    """What to do about what Python does during some stretches: "" unless half of them passes in known frames."""
-    return next((text for meaning, text in _ADVICE if 2 * _in_frames(trace, meaning, when) >= when.total > 0), "")
+def host_work(trace: Trace, when: Intervals, *, batch: bool = False) -> tuple[HostWork, str] | None:
+    """Find the kind of work that Python does during some stretches, for half of them or more.
+
+    Args:
+        trace: of a program; recorded frames are used, and samples of stacks.
+        when: the stretches.
+        batch: whether a batch is made there, for which some kinds of work are no mistake.
+
+    Returns:
+        The kind, and a sentence with its part of the samples ("" for recorded frames); None for no known kind.
+    """
+    samples = trace.derived(stack_samples)
+    seen = Counter(samples.inside(when).tolist())
+    line, source = sampled_line(trace, when)
+    below = {i: samples.stacks[i][: samples.stacks[i].index(own)] for i in seen if (own := samples.own[i])}
+    at_line = {i: count for i, count in seen.items() if line and _same_line(samples.own[i], line)}
+
+    def part(kind: HostWork) -> float:
+        shares = [0.0]
+        if kind.line and kind.line.names(source):
+            shares.append(sum(at_line.values()) / seen.total())
+        if kind.walks and any(map(kind.walks.names, _lines_of_function(samples, seen))):
+            shares.append(1.0)
+        if frames := kind.frames:
+            mine = sum(count for i, count in seen.items() if any(map(frames.names, below.get(i, ()))))
+            shares.append(mine / max(seen.total(), 1))
+        if inner := kind.inner:
+            mine = sum(
+                count for i, count in at_line.items() if inner.names(samples.lines.get(samples.stacks[i][0], ""))
+            )
+            # Half of the line's samples are enough: it also makes the arguments and takes the result.
+            shares.append(sum(at_line.values()) / seen.total() if 2 * mine > sum(at_line.values()) else 0.0)
+        return max(shares)
+
+    for kind in HOST_WORK:
+        if batch and not kind.slow:
+            continue
+        if kind.frames and 2 * _in_frames(trace, kind.frames, when) >= when.total > 0:
+            return kind, ""
+        if seen.total() >= LEAST and (share := part(kind)) >= MOSTLY:
+            return kind, f" {percent(share)} of the samples there show {kind.shows}."
+    return None
+
+
+def _same_line(frame: str, line: str) -> bool:
+    """Whether two frames are at one line: a comprehension is part of the function around it."""
+    return frame.rpartition(": ")[0] == line.rpartition(": ")[0]
+
+
+def _lines_of_function(samples: StackSamples, seen: Counter[int]) -> list[str]:
+    """The sampled lines of the program's function that most samples are in; [] for no such function."""
+    functions: Counter[str] = Counter()
+    for i, count in seen.items():
+        functions[without_numbers(samples.own[i])] += count
+    name, count = functions.most_common(1)[0] if functions else ("", 0)
+    if not name or count < MOSTLY * functions.total():
+        return []
+    return [samples.source[i] for i in seen if without_numbers(samples.own[i]) == name]
 
 
 def place_of_calls(trace: Trace, calls: Int32) -> str:
@@ -215,7 +243,33 @@ def _in_frames(trace: Trace, meaning: Meaning, when: Intervals) -> int:
 def line_there(trace: Trace, when: Intervals) -> str:
     """A sentence on the line of the program that most samples show during some stretches, or ""."""
     line, source = sampled_line(trace, when)
-    return f" Most samples taken there show {line}: {source}" if source else ""
+    if source:
+        return f" Most samples taken there show {line}: {source}."
+    line, source = _line_around(trace, when)
+    return f" Most samples taken there are in what {line} calls: {source}." if source else ""
+
+
+def _line_around(trace: Trace, when: Intervals) -> tuple[str, str]:
+    """The innermost line of the program whose call most samples during some stretches are in; ("", "") without one.
+
+    A line that runs most of the rest of the program, too, says nothing.
+    """
+    samples = trace.derived(stack_samples)
+    inside, everywhere = Counter(samples.inside(when).tolist()), Counter(samples.which.tolist())
+    found: Counter[str] = Counter()
+    depth: Counter[str] = Counter()
+    for i, count in inside.items():
+        for place, frame in enumerate(samples.stacks[i]):
+            if code_of(frame) == "program":
+                found[frame] += count
+                depth[frame] += count * place
+    enough = [frame for frame, count in found.items() if count >= max(LEAST, MOSTLY * inside.total())]
+    others = everywhere.total() - inside.total()
+    for frame in sorted(enough, key=lambda frame: depth[frame] / found[frame]):
+        elsewhere = sum(count for i, count in everywhere.items() if frame in samples.stacks[i]) - found[frame]
+        if elsewhere < MOSTLY * others:
+            return frame, samples.lines.get(frame, "")
+    return "", ""
 
 
 def library_there(trace: Trace, when: Intervals) -> bool:
@@ -230,72 +284,23 @@ def spent_below(trace: Trace, when: Intervals) -> str:
     """A sentence on the functions that samples show below the line that most of them show, or ""."""
     line, _ = sampled_line(trace, when)
     samples = trace.derived(stack_samples)
-    inner = Counter(samples.stacks[i][0] for i in samples.inside(when).tolist() if line and samples.own[i] == line)
+    stacks = [samples.stacks[i] for i in samples.inside(when).tolist() if line and samples.own[i] == line]
+    frames = Counter(stack[0] for stack in stacks if stack[0] != line)
+    functions = _functions(frames)
+    if functions.total() and 2 * functions.most_common(1)[0][1] < functions.total():  # what it calls says more
+        frames = Counter(stack[stack.index(line) - 1] for stack in stacks if stack[0] != line)
+        functions = _functions(frames)
     named = []
-    for frame, count in inner.most_common(2):
-        if 5 * count >= inner.total() and frame != line:
+    for function, count in functions.most_common(2):
+        if 5 * count >= len(stacks):
+            frame = max((one for one in frames if without_numbers(one) == function), key=lambda one: frames[one])
             source = samples.lines.get(frame, "")
-            named.append(f"{percent(count / inner.total())} in {short_frame(frame)}{f': {source}' if source else ''}")
+            named.append(f"{percent(count / len(stacks))} in {short_frame(frame)}{f': {source}' if source else ''}")
     return f" Of the samples at that line {enumeration(named)}." if named else ""
 
 
-def advice_on_calls(trace: Trace, when: Intervals) -> str:
-    """What to do about what the line that most samples show calls; "" where that isn't known to be slow."""
-    line, source = sampled_line(trace, when)
-    if not source:
-        return ""
-    if JOINS_TO_ITSELF.names(source):
-        return (
-            "Each call copies all that was joined so far: make the whole once and fill it in place (a ring buffer), or "
-            "collect the pieces in a list and join them once at the end."
-        )
-    samples = trace.derived(stack_samples)
-    below = [samples.stacks[i] for i in samples.inside(when).tolist() if samples.own[i] == line]
-    below = [stack[: stack.index(line)] for stack in below]
-    if 2 * sum(any(map(LOOKS_UP_ROWS.names, stack)) for stack in below) > len(below):
-        return (
-            "pandas looks up rows or numbers there: turn the columns into arrays or tensors once, before the loop "
-            "(frame.to_numpy(), torch.from_numpy), and index these."
-        )
-    itself = 2 * sum(not stack for stack in below) > len(below)
-    if MAKING_TENSORS.names(source) and itself:
-        return _FROM_LISTS
-    if SEARCHES.names(source) and itself:
-        return (
-            "index() searches from the beginning in each call: make a dict of all items and their places once, before "
-            "the loop, and look them up in it."
-        )
-    return ""
-
-
-def advice_on_line(trace: Trace, when: Intervals) -> str:
-    """What to do where the line that most samples show, or what it calls, goes through items one by one; else ""."""
-    if advice := advice_on_calls(trace, when):
-        return advice
-    line, source = sampled_line(trace, when)
-    samples = trace.derived(stack_samples)
-    at_line = [samples.stacks[i][0] for i in samples.inside(when).tolist() if line and samples.own[i] == line]
-    makes_array = sum(MAKES_ARRAY.names(samples.lines.get(frame, "")) for frame in at_line)
-    if 2 * makes_array > len(at_line):
-        return (
-            "NumPy makes an array of a list or a deque there, item by item: keep the items in an array or a tensor (a "
-            "ring buffer), or keep a running sum instead of computing it from all of them again."
-        )
-    itself = sum(frame == line for frame in at_line)
-    if LOOPS.names(source) and 2 * itself > len(at_line):
-        return (
-            "Python goes through the items of that line one by one: keep a running result, or keep the items in an "
-            "array or a tensor and compute with the whole of it."
-        )
-    return ""
-
-
-def advice_on_waits(trace: Trace, when: Intervals) -> str:
-    """What to do where the line that most samples show waits for a lock of another thread; else ""."""
-    _, source = sampled_line(trace, when)
-    if not TAKES_LOCK.names(source):
-        return ""
-    return (
-        "Another thread holds the lock meanwhile. Let it do its slow work without the lock: copy what it needs under "
-        "the lock, and write or send it after that; or hand the data over in a queue."
-    )
+def _functions(frames: Counter[str]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for frame, count in frames.items():
+        found[without_numbers(frame)] += count
+    return found

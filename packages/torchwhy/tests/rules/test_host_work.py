@@ -1,0 +1,130 @@
+"""Kinds of work that Python does besides operators: each is recognized by what a line calls, and gets its own fix."""
+
+import pytest
+
+from tests.rules import case_batches
+from tests.rules.test_host_and_trust import one, pausing
+from tests.traces import Story, samples
+from torchwhy.trace.meaning.host_work import HOST_WORK
+
+LINE = "train.py(30): step |"
+PLAIN = "x = self.work(y)"
+
+KNOWN = [  # what the kind shows, the line, and the frames below it
+    ("lock", "with self.lock:", ()),
+    ("plot", "figure.savefig(path)", ("PIL/ImageFile.py(699): _encode_tile", "matplotlib/figure.py(3): savefig")),
+    ("all objects", "things = len(gc.get_objects())", ()),
+    ("as text", "key = str(board)", ("numpy/_core/arrayprint.py(917): recurser",)),
+    (".npz", "x = self.file['x'][i]", ("zipfile.py(1031): _read1", "numpy/lib/_npyio_impl.py(257): __getitem__")),
+    ("checksum", "digest.update(value.numpy().tobytes())", ()),
+    ("checksum", "name = hashlib.sha256(data).hexdigest()", ()),
+    ("regular expression", 'return NAMES.sub("NAME", text)', ()),
+    ("regular expression", "found = re.findall(pattern, text)", ()),
+    ("read from text", 'x = np.array([int(p) for p in text.split(" ")], dtype=np.uint8)', ()),
+    ("read from text", "x = list(map(float, line.split()))", ()),
+    ("whole table", 'x = self.table[self.table["who"] == c]["what"]', ("pandas/core/frame.py(4): __getitem__",)),
+    ("whole table", "x = table.loc[table.customer == c]", ()),
+    ("single rows", "x = table.iloc[i]", ("pandas/core/indexing.py(1170): __getitem__",)),
+    ("joined to itself", "self.x = torch.cat((self.x, y))", ()),
+    ("search tree", "tree = cKDTree(self.reference)", ()),
+    ("draw with weights", "i = np.random.choice(n, 64, p=chances)", ()),
+    ("draw with weights", "i = random.choices(rows, weights=w, k=64)", ()),
+    ("permutation", "i = np.random.choice(n, 64, replace=False)", ()),
+    ("video", "for frame in container.decode(stream):", ()),
+    ("Pillow", "x = image.resize((96, 96))", ("PIL/ImageFile.py(425): load", "PIL/Image.py(2420): resize")),
+    ("scipy.ndimage", "x = ndimage.rotate(v, a)", ("scipy/ndimage/_interpolation.py(1030): rotate",)),
+    ("audio", "x = librosa.resample(x)", ("soxr/__init__.py(222): resample", "librosa/core/audio.py(9): resample")),
+    ("tokenizer", "x = self.tokenizer(t)", ("transformers/tokenization_utils_fast.py(5): _batch_encode_plus",)),
+    ("networkx", "x = nx.diameter(g)", ("networkx/algorithms/distance_measures.py(8): diameter",)),
+    ("other programs", "subprocess.run(command)", ("subprocess.py(550): run",)),
+    ("another computer", "requests.post(url)", ("ssl.py(9): read", "requests/api.py(5): post")),
+    ("sleep", "time.sleep(0.01)", ()),
+    ("first item", "x = waiting.pop(0)", ()),
+    ("torch.tensor", "x = torch.tensor(rows)", ()),
+    ("unpacked", "x = file.read()", ("gzip.py(4): read",)),
+    ("saved", "torch.save(x, path)", ("torch/serialization.py(9): save",)),
+    ("read or decoded", "x = json.load(file)", ("json/__init__.py(293): load",)),
+    ("read or decoded", "x = cv2.imread(path)", ()),
+    ("Python's own", "x = scores.tolist()", ()),
+    ("log", "print(loss)", ()),
+    ("objects being copied", "x = copy.deepcopy(y)", ("copy.py(128): deepcopy",)),
+    ("search through a list", "x = words.index(word)", ()),
+    ("NumPy making an array", "x = np.array(rows)", ()),
+    ("going through items", "x = sum(y for y in z)", ()),
+]  # fmt: skip
+
+UNKNOWN = [
+    (PLAIN, ()),
+    ("x = F.match(y)", ()),
+    ("x = TEXT.split(y)", ()),
+    ("x = self.tree.query(y)", ("scipy/spatial/_kdtree.py(9): query",)),
+    ("self.totals.update(y)", ()),
+    ("x = table[other[key] == c]", ()),
+    ("x = container.decode(text)", ()),
+    ("x = rng.choice(n, 64)", ()),
+    ("x = waiting.pop()", ()),
+    ("x = zipfile_of[y]", ()),
+    ("x = y.multinomial(4)", ()),
+    ("x = self.resize(y)", ("PIL/Image.py(9): size",)),
+    ("x = fit(y)", ("scipy/optimize/_minimize.py(9): minimize",)),
+]
+
+
+def kind_named(part):
+    (found,) = [kind for kind in HOST_WORK if part in kind.shows]
+    return found
+
+
+def test_every_kind_of_work_has_an_example():
+    assert {kind.shows for kind in HOST_WORK} == {kind_named(part).shows for part, _, _ in KNOWN}
+
+
+@pytest.mark.parametrize(("part", "line", "below"), KNOWN)
+def test_a_kind_of_work_is_named_with_its_fix_in_the_loop_and_in_batches(part, line, below):
+    kind = kind_named(part)
+    looping = one(pausing(*below, LINE + line), "between-steps-gap")
+    assert looping.fix == kind.fix
+    assert f"100% of the samples there show {kind.shows}" in looping.cause
+    assert kind.shows in looping.title
+    loading = one(case_batches.in_own_process(us=600, frame=LINE + line, below=below), "dataloader-wait")
+    assert (loading.fix == (kind.batches or kind.fix)) == kind.slow
+
+
+@pytest.mark.parametrize(("line", "below"), UNKNOWN)
+def test_of_other_work_the_called_function_is_named_and_the_advice_is_general(line, below):
+    looping = one(pausing(*below, LINE + line), "between-steps-gap")
+    loading = one(case_batches.in_own_process(us=600, frame=LINE + line, below=below), "dataloader-wait")
+    for finding in (looping, loading):
+        assert finding.fix.startswith("Make that line cheaper")
+        assert "the samples there show" not in finding.cause
+        assert all(frame.rpartition("/")[2] in finding.cause for frame in below)
+
+
+@pytest.mark.parametrize("stacks", [("torch/__init__.py(9): is_tensor",), ()])
+def test_what_a_loop_over_all_objects_does_counts_for_the_loop(stacks):
+    walk = ["train.py(8): live |for thing in gc.get_objects():", "train.py(20): main |live()"]
+    body = [*stacks, "train.py(9): live |if is_tensor(thing):", "train.py(20): main |live()"]
+    finding = one(steps_with([walk, *[body] * 9]), "between-steps-gap")
+    assert "gc.get_objects() returns every object" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("outside", "named"), [("train.py(12): main |loss()", True), ("train.py(20): main |show()", False)]
+)
+def test_where_no_line_has_half_of_the_time_the_call_around_is_named(outside, named):
+    """Unless that runs the rest of the program, too."""
+    inner = [[f"{part}.py(1): f", f"train.py({k}): show |{part}()", "train.py(20): main |show()"] for k, part in
+             enumerate(["a", "b", "c", "d"])]  # fmt: skip
+    finding = one(steps_with(inner, outside), "between-steps-gap")
+    assert ("are in what train.py(20): main calls: show()" in finding.cause) == named
+
+
+def steps_with(inside, outside="train.py(12): main |loss()"):
+    """Steps of 10 ms with operators for the first 3 ms; samples show `inside` after that, in turn."""
+    story, places = Story(gpu=None), []
+    for at in story.steps(6, 10_000):
+        for k in range(30):
+            story.op("aten::mm", at + 100 * k, 98)
+        story.op("aten::mm", at + 9990, 9)
+        places += [[outside]] * 60 + [inside[k % len(inside)] for k in range(140)]
+    return samples(story, places, 50)
