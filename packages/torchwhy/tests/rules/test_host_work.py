@@ -128,3 +128,14 @@ def steps_with(inside, outside="train.py(12): main |loss()"):
         story.op("aten::mm", at + 9990, 9)
         places += [[outside]] * 60 + [inside[k % len(inside)] for k in range(140)]
     return samples(story, places, 50)
+
+
+@pytest.mark.parametrize("kind", ["MultiProcessing", "SingleProcess"])
+@pytest.mark.parametrize("takes_rows", [False, True])
+def test_rows_of_tensors_in_memory_are_to_be_indexed_as_a_batch_not_by_more_workers(kind, takes_rows):
+    story, part = case_batches.loop(300, kind, gpu=False), {"seconds": 1.0, "lines": []}
+    run = {"seconds": 9.0, "steps": 0, "optimizer": True, "later_steps": 90, "start_up": part, "outside": part}
+    story.top["torchwhy_run_times"] = run | {"takes_rows": takes_rows}
+    finding = one(story, "dataloader-wait")
+    assert ("TensorDataset" in finding.cause) == ("BatchSampler" in finding.fix) == takes_rows
+    assert ("More workers" in finding.fix) == (kind == "MultiProcessing" and not takes_rows)

@@ -47,6 +47,7 @@ class RunTimes:
         later_steps: how many ended from then on.
         start_up: from its begin until then.
         outside: from then on, without what was recorded, and without the time that recording takes besides.
+        takes_rows: whether a DataLoader takes rows one by one out of tensors that lie in memory.
     """
 
     seconds: float
@@ -55,6 +56,7 @@ class RunTimes:
     later_steps: int
     start_up: Stretch
     outside: Stretch
+    takes_rows: bool = False
 
 
 class RunWatch:
@@ -65,13 +67,13 @@ class RunWatch:
         self._began = self._found = time.perf_counter()
         self._sampler = StackSampler(EVERY_S, whole=False)
         self._before: StackSamples | None = None
-        self._steps, self._optimizer = 0, False
+        self._steps, self._optimizer, self._takes_rows = 0, False, False
 
-    def steps_found(self, steps: int, optimizer: bool) -> None:
-        """The start-up is over, after some steps, in a program with or without an optimizer."""
+    def steps_found(self, steps: int, optimizer: bool, takes_rows: bool = False) -> None:
+        """The start-up is over, after some steps; see `RunTimes`."""
         if self._before is None:
             self._before, self._found, self._steps = self._sampler.end(), time.perf_counter(), steps
-            self._optimizer = optimizer
+            self._optimizer, self._takes_rows = optimizer, takes_rows
             self._sampler = StackSampler(LATER_S, whole=False)
 
     def end(self, later_steps: int, recorded: Sequence[tuple[int, int]]) -> RunTimes | None:
@@ -89,8 +91,9 @@ class RunWatch:
             return not any(begin <= when <= end for begin, end in recorded)
 
         start_up = Stretch(self._found - self._began, _stretch(self._before, lambda when: True).lines)
+        outside = _stretch(later, is_outside)
         return RunTimes(
-            ended - self._began, self._steps, self._optimizer, later_steps, start_up, _stretch(later, is_outside)
+            ended - self._began, self._steps, self._optimizer, later_steps, start_up, outside, self._takes_rows
         )
 
 

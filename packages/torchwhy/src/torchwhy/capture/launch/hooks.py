@@ -60,10 +60,13 @@ class StepWatch:
             if not torch.compiler.is_compiling() and not ignored():
                 finder.optimizer(key, name)
 
-        def loads(key: int) -> None:
+        def loads(iterator: Any) -> None:
             if not ignored():
-                finder.data(key)
+                self.takes_rows |= _takes_rows(iterator)
+                finder.data(id(iterator._dataset))
 
+        self.takes_rows = False
+        """Whether a DataLoader takes rows one by one out of tensors that lie in memory."""
         loading, self._forget_data = _watch_data(loads)
         self._optimizers = Optimizers(stepped)
         self._forget_optimizers: Callable[[], None] = self._optimizers.remove
@@ -105,7 +108,7 @@ class StepWatch:
             forget = _nothing
         self.remove()
         if source is Source.DATA:
-            _, forget = _watch_data(called)
+            _, forget = _watch_data(lambda iterator: called(id(iterator._dataset)))
         self._forget_data = forget
 
     def remove(self) -> None:
@@ -130,8 +133,18 @@ def has_optimizer() -> bool:
     return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
 
 
-def _watch_data(loads: Callable[[int], None]) -> tuple[list[int], Callable[[], None]]:
-    """Announce that batches are requested, with a number that identifies the data set.
+def _takes_rows(iterator: Any) -> bool:
+    """Whether an iterator of a DataLoader joins batches of single rows of a `TensorDataset`, or of a part of one."""
+    from torch.utils.data import Subset, TensorDataset
+
+    data = iterator._dataset
+    while type(data) is Subset:
+        data = data.dataset
+    return type(data) is TensorDataset and bool(iterator._auto_collation)
+
+
+def _watch_data(loads: Callable[[Any], None]) -> tuple[list[int], Callable[[], None]]:
+    """Announce that batches are requested, with the iterator of a DataLoader.
 
     Return a list that is not empty while a batch is being made in this thread, and what undoes it.
     """
@@ -145,7 +158,7 @@ def _watch_data(loads: Callable[[int], None]) -> tuple[list[int], Callable[[], N
         here = threading.get_ident()
         if here in loading:
             return original(self)
-        loads(id(self._dataset))
+        loads(self)
         loading.append(here)
         try:
             return original(self)

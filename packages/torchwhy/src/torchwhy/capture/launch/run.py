@@ -243,5 +243,6 @@ class _Launched:
 
     def _record_steps(self, steps_from: str, before: int) -> None:
         if self._run_watch is not None:
-            self._run_watch.steps_found(before, hooks.has_optimizer())
+            takes_rows = self._watch is not None and self._watch.takes_rows
+            self._run_watch.steps_found(before, hooks.has_optimizer(), takes_rows)
         self._session.record_steps(steps_from, before)

@@ -15,6 +15,7 @@ from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import batch_waits, worker_starts
 from torchwhy.trace.derived.idle import at_stake, idle_time
 from torchwhy.trace.derived.launches import device_known
+from torchwhy.trace.derived.run_times import run_times
 from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
@@ -30,6 +31,15 @@ __all__ = ["dataloader_single_process", "dataloader_wait"]
 
 HANDED_OVER_NS: Final = 500_000
 """Time of a worker process to hand over a small batch, measured on a processor of 2025: 0.5 to 0.7 ms."""
+
+_ROWS: Final = (
+    "The data set is a TensorDataset, whose tensors lie in memory already: the DataLoader takes each row by itself and "
+    "joins the rows to a batch."
+)
+_INDEX: Final = (
+    "Index whole batches, in this process: for rows in torch.randperm(len(x)).split(64): x[rows], y[rows]. With "
+    "a DataLoader: sampler=BatchSampler(RandomSampler(data), 64, drop_last=False), batch_size=None, num_workers=0."
+)
 
 
 @rule(
@@ -90,6 +100,8 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     elif not events.are(DATALOADER, rows).any():
         cause = "The program's annotation says so; what runs inside it isn't recorded."
         fix = "Get the next batch in another process or thread while a step runs, as DataLoader(num_workers=4) does."
+    elif _takes_rows(trace):
+        cause, fix = f"{_ROWS} The worker processes hand every batch over, which takes longer than to index it.", _INDEX
     else:
         cause, fix = _of_slow_workers(waited)
     idle = " while no device had work" if trace.has_gpu else ""
@@ -154,6 +166,8 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals, work: tuple[Host
             "Make the iterator once, outside the loop: batches = iter(loader), then next(batches), and a new one when "
             "it ends; or for batch in loader.",
         )
+    if _takes_rows(trace):
+        return _ROWS, _INDEX
     line, collating = line_there(trace, lost), _collating(trace, lost)
     called = bool(line) and _called_by_loader(trace, lost)
     line += spent_below(trace, lost)
@@ -191,6 +205,12 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals, work: tuple[Host
         "Make that line cheaper: what comes out the same each time is made once for all samples, before the loop; the "
         f"rest of no more data than the sample needs. Else: {workers[0].lower()}{workers[1:]}"
     )
+
+
+def _takes_rows(trace: Trace) -> bool:
+    """Whether the program's DataLoader takes rows one by one out of tensors in memory."""
+    times = trace.derived(run_times)
+    return times is not None and times.takes_rows
 
 
 def _of_slow_workers(waited: Int64) -> tuple[str, str]:

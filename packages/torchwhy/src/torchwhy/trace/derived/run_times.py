@@ -57,6 +57,7 @@ class RunTimes(msgspec.Struct, frozen=True):
         start_up: from the program's begin until then.
         outside: from then on, without what was recorded. Its lines are those that take a larger part of it than of the
             recording; of a function of which all lines together do so, the longest one with the time of all.
+        takes_rows: whether a DataLoader takes rows one by one out of tensors that lie in memory.
     """
 
     run_us: float
@@ -64,6 +65,7 @@ class RunTimes(msgspec.Struct, frozen=True):
     optimizer: bool
     start_up: RunStretch
     outside: RunStretch
+    takes_rows: bool = False
 
 
 class _Stretch(msgspec.Struct):
@@ -82,6 +84,7 @@ class _Noted(msgspec.Struct):
     later_steps: int
     start_up: _Stretch
     outside: _Stretch
+    takes_rows: bool = False
 
 
 def run_times(trace: Trace) -> RunTimes | None:
@@ -103,9 +106,8 @@ def run_times(trace: Trace) -> RunTimes | None:
         )
         for part in parts
     )
-    return RunTimes(
-        1e6 * noted.seconds, noted.steps, noted.optimizer, start_up, _left_out(trace, outside, noted.later_steps)
-    )
+    outside = _left_out(trace, outside, noted.later_steps)
+    return RunTimes(1e6 * noted.seconds, noted.steps, noted.optimizer, start_up, outside, noted.takes_rows)
 
 
 def _left_out(trace: Trace, outside: RunStretch, steps: int) -> RunStretch:
