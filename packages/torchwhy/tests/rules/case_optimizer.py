@@ -174,3 +174,41 @@ def the_program_itself_looks_for_nan():
         for k in range(5):
             story.op("aten::isnan", 2000 * i + 300 * k + 260, 10)
     return story
+
+
+def in_groups(groups=24, each=1, update="aten::_fused_adamw_", steps=4, us=12):
+    """Steps of 1 ms whose optimizer calls a fused operator for each group of `each` tensors."""
+    story = Story(gpu=None)
+    for at in story.steps(steps, 1000):
+        story.op("aten::mm", at + 10, 300)
+        story.note("Optimizer.step#AdamW.step", at + 400, 20 + (us + 4) * groups)
+        for k in range(groups):
+            shapes = [[[8, 8]] * each] * 4
+            story.op(update, at + 410 + (us + 4) * k, us, Input_Dims=shapes)
+    return story
+
+
+@fires("parameter-groups")
+@silent("optimizer-for-loop")
+def a_group_for_each_parameter():
+    return in_groups()
+
+
+@fires("parameter-groups")
+def foreach_operators_for_groups_of_one():
+    return in_groups(update="aten::_foreach_addcdiv_")
+
+
+@silent("parameter-groups")
+def groups_of_many_parameters():
+    return in_groups(each=12)
+
+
+@silent("parameter-groups")
+def few_groups():
+    return in_groups(groups=8, us=40)
+
+
+@silent("parameter-groups")
+def groups_whose_update_takes_little():
+    return in_groups(groups=20, us=0)

@@ -462,3 +462,41 @@ def a_convolution_in_plain_loops():
         story.op("aten::conv2d", at + 10, 20_010, Input_Dims=shapes, Input_type=types, Concrete_Inputs=how)
         story.op("aten::_slow_conv2d_forward", at + 15, 20_000, Input_Dims=shapes, Input_type=types)
     return story
+
+
+def checks(per_step=8, us=20, test="aten::isnan", read="aten::is_nonzero", apart=()):
+    """Steps of 1 ms with assertions on values; `apart`: operators between the test and the answer."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        for k in range(per_step):
+            start = at + 10 + 100 * k
+            for i, name in enumerate([test, *apart, "aten::any", read]):
+                story.op(name, start + (us + 1) * i, us)
+        story.op("aten::mm", at + 900, 90)
+    return story
+
+
+@fires("value-checks")
+@silent("computed-again")
+def every_activation_is_searched_for_nan():
+    return checks()
+
+
+@silent("value-checks")
+def only_the_loss_is_checked():
+    return checks(per_step=1)
+
+
+@silent("value-checks")
+def checks_that_take_little():
+    return checks(per_step=5, us=1)
+
+
+@silent("value-checks")
+def a_mask_that_is_computed_with():
+    return checks(read="aten::mul")
+
+
+@silent("value-checks")
+def the_answer_is_of_something_else():
+    return checks(apart=["aten::mul"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rules import case_batches
+from tests.rules import case_batches, case_optimizer, case_ordinary
 from tests.rules.test_host_and_trust import one, pausing
 from tests.traces import Story, samples
 from torchwhy.trace.meaning.host_work import HOST_WORK
@@ -139,3 +139,17 @@ def test_rows_of_tensors_in_memory_are_to_be_indexed_as_a_batch_not_by_more_work
     finding = one(story, "dataloader-wait")
     assert ("TensorDataset" in finding.cause) == ("BatchSampler" in finding.fix) == takes_rows
     assert ("More workers" in finding.fix) == (kind == "MultiProcessing" and not takes_rows)
+
+
+@pytest.mark.parametrize("groups", [16, 30])
+def test_the_optimizers_time_for_all_groups_but_two_is_at_stake(groups):
+    finding = one(case_optimizer.in_groups(groups), "parameter-groups")
+    assert f"updates {groups} groups of one parameter each" in finding.title
+    assert finding.time_us == pytest.approx(4 * (20 + 16 * groups) * (1 - 2 / groups), rel=0.01)
+    assert 'AdamW([{"params"' in finding.fix
+
+
+def test_a_check_counts_from_its_test_to_its_answer():
+    finding = one(case_ordinary.checks(per_step=6, us=30), "value-checks")
+    assert "6 times a step" in finding.title
+    assert finding.time_us == pytest.approx(4 * 6 * 92)

@@ -21,6 +21,7 @@ from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.frames import MODULE_CALL, own_place, without_numbers
+from torchwhy.trace.meaning.operators import TRUTH_OF_ALL
 from torchwhy.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
@@ -88,8 +89,10 @@ class Repeated(NamedTuple):
 def repetitions(trace: Trace) -> tuple[Repetition, ...]:
     """Return the lines with repetitions, those with the most time first; () where nothing was watched."""
     noted = trace.derived(contents)
-    named = [(site, noted.stack_of(site)) for site in noted.sites]
-    earlier = [noted.stacks[site.earlier] if site.earlier >= 0 else () for site in noted.sites]
+    # Masks of different tensors are equal, too: none of their values is true.
+    telling = [site for site in noted.sites if not TRUTH_OF_ALL.names(site.operator)]
+    named = [(site, noted.stack_of(site)) for site in telling]
+    earlier = [noted.stacks[site.earlier] if site.earlier >= 0 else () for site in telling]
     judged = [site for site, stack in named if stack and site.judged]
     repeated = sum(map(_is_repeated, judged))
     trains = any(not stack for _, stack in named)

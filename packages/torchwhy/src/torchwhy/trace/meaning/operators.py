@@ -28,6 +28,7 @@ __all__ = [
     "DRAWS_ORDER",
     "EXPAND",
     "FINITE_CHECK",
+    "FINITE_TEST",
     "FLIP",
     "FOREACH_OR_FUSED",
     "FORMATTING_BEGINS",
@@ -73,6 +74,7 @@ __all__ = [
     "STRIDED_SLICE",
     "TO_COPY_BACKWARD",
     "TRANSFER",
+    "TRUTH_OF_ALL",
     "UNBIND",
     "UNSAFE_VIEW",
     "UPDATE",
@@ -279,7 +281,13 @@ DRAWS_ORDER: Final = Meaning(r"aten::randperm$", _O)
 
 STACK: Final = Meaning(r"aten::stack$", _O)
 
-FINITE_CHECK: Final = NAN_CHECK | Meaning(r"aten::(isinf|isfinite|any|all)$", _O)
+FINITE_TEST: Final = NAN_CHECK | Meaning(r"aten::(isinf|isfinite)$", _O)
+"""Each value is tested whether it is finite."""
+
+TRUTH_OF_ALL: Final = Meaning(r"aten::(any|all)$", _O)
+"""Whether any or all values of a mask are true: one answer for masks of different tensors."""
+
+FINITE_CHECK: Final = FINITE_TEST | TRUTH_OF_ALL
 """Steps of a search for values that aren't finite."""
 
 UNBIND: Final = Meaning(r"aten::unbind$", _O)
