@@ -173,7 +173,7 @@ def test_parameters_that_are_nan_are_seen():
 def test_what_has_no_time_left_is_not_tried():
     made = trials.Trials(0)
     x = torch.ones(3)
-    made.look(torch.ops.aten.exp.default, ("aten::exp", 0, ((3,),)), 0, (x,), {}, x.exp(), 1000)
+    made.look(torch.ops.aten.exp.default, ("aten::exp", 0, ((3,),)), 0, (x,), {}, x.exp(), 1000, 1000)
     assert made.results() == []
 
 
@@ -188,3 +188,10 @@ def test_without_steps_a_step_begins_where_the_first_operator_is_called_again():
     exp, sin = watch.result().sites
     assert (exp.again, exp.in_a_row) == (39, 39)
     assert (sin.again, sin.in_a_row) == (38, 0)
+
+
+def test_the_time_of_calls_with_subnormal_numbers_is_a_part_of_the_calls_time():
+    x = torch.full((300, 300), TINY / 8)
+    trial = seen(lambda step: (x if step % 2 else x + 1) * 0.9, steps=10)["aten::mul"]
+    assert (trial.subnormal, trial.subnormal_calls) == (5, 5)
+    assert 0 < trial.subnormal_us < trial.all_us

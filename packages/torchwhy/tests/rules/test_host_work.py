@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rules import case_batches, case_optimizer, case_ordinary
+from tests.rules import case_batches, case_contents, case_optimizer, case_ordinary
 from tests.rules.test_host_and_trust import one, pausing
 from tests.traces import Story, samples
 from torchwhy.trace.meaning.host_work import HOST_WORK
@@ -153,3 +153,19 @@ def test_a_check_counts_from_its_test_to_its_answer():
     finding = one(case_ordinary.checks(per_step=6, us=30), "value-checks")
     assert "6 times a step" in finding.title
     assert finding.time_us == pytest.approx(4 * 6 * 92)
+
+
+@pytest.mark.parametrize("part", [0.5, 0.8, 1.0])
+@pytest.mark.parametrize("slow_us", [2, 10, 100])
+def test_subnormal_numbers_cost_what_the_calls_with_them_take_longer(part, slow_us):
+    """Calls take 1 us without them. The first of the calls with them, which were run again, take half as long."""
+    calls = 1000
+    saved, whole = part * calls * (slow_us - 1), part * calls * slow_us + (1 - part) * calls
+    noted = {"looks": 64, "subnormal": 40, "reruns": 8, "faster": 8, "flushed_us": 8.0}
+    noted |= {"plain_us": 8.0 + 4 * slow_us, "floored_us": 9.0, "all_us": whole}
+    noted |= {"subnormal_us": part * calls * slow_us, "subnormal_calls": round(part * calls)}
+    story = case_contents.tried(
+        "aten::mul", case_contents.PRODUCT, case_contents.FORWARD, case_contents.CHANGES, **noted
+    )
+    finding = one(story, "subnormal-numbers")
+    assert finding.time_us == pytest.approx(5 * 300 * saved / whole)

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.case_contents import CHANGES, FORWARD, LOOP, MODULE, PRODUCT, SUM, watched
-from tests.traces import Story
+from tests.traces import Story, samples
 from torchwhy.trace.derived.repeats import repeated_calls, repetitions
+from torchwhy.trace.derived.steady_state import steady_window
 
 MM = ("aten::mm", "[[64, 64], [64, 64]]")
 
@@ -109,3 +110,18 @@ def test_repeated_time_is_at_least_the_operators_and_at_most_the_window(calls):
     assert least - 1e-6 <= found.time_us <= found.when.total / 1000 + 1e-6
     others = sum(us for name, us, _ in calls if name == "c")
     assert found.when.total / 1000 <= trace.window.us - others + 1e-6
+
+
+@pytest.mark.parametrize(("shown", "share"), [(6, 0.6), (3, 0.3), (0, 0.1)])
+def test_all_of_the_time_counts_in_which_samples_show_what_only_repeats(shown, share):
+    """The operators take a tenth of it; of samples, `shown` of ten show the module that calls them."""
+    story = watched(("aten::mm", PRODUCT, FORWARD, 10, 10, 10), CHANGES, us=100)
+    launcher = "torchwhy/capture/launch/program.py(9): run"
+    inside = ["torch/nn/functional.py(3): f", *FORWARD[:2], "torchwhy/capture/launch/calls.py(4): run", LOOP, launcher]
+    outside = ["torch/nn/functional.py(3): f", LOOP, launcher]
+    trace = samples(story, [inside if k % 10 < shown else outside for k in range(500)], every=10).trace()
+    (found,) = trace.derived(repetitions)
+    repeated = repeated_calls(trace, found.parts, found.inside)
+    window = trace.derived(steady_window).us
+    assert repeated.time_us == pytest.approx(share * window, rel=0.05)
+    assert repeated.time_us <= repeated.when.total / 1000 + 1e-6

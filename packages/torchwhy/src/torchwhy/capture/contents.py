@@ -250,11 +250,13 @@ class ContentsWatch(WatchingMode):
             pass
         except Exception:  # noqa: BLE001 - whatever it is, the program must not meet it
             self.over = True
-        spent = time.thread_time_ns() - began
+        called = time.thread_time_ns()
+        spent = called - began
         ran = time.perf_counter_ns()
         result = func(*args, **kwargs)
         ended = time.perf_counter_ns()
         began = time.thread_time_ns()
+        busy = began - called
         try:
             if call is not None:
                 drew = seeded is not None and seeded != _random_state()
@@ -267,7 +269,7 @@ class ContentsWatch(WatchingMode):
         try:
             if call is not None and _facts(func).may_rerun and not self.over:
                 place = call.site.operator, call.site.stack, call.shapes
-                self._trials.look(func, place, self._step, args, kwargs, result, ended - ran)
+                self._trials.look(func, place, self._step, args, kwargs, result, ended - ran, busy)
         except Exception:  # noqa: BLE001 - as above
             self.over = True
         spent = self._spent + self._trials.spent_ns

@@ -74,6 +74,9 @@ class Trial:
         shapes: of the inputs, as text.
         looks: how many calls were examined.
         subnormal: in how many of them 1% or more of a sample of an input or of a result was subnormal.
+        all_us: how much of the thread's time all calls took for as long as some were examined.
+        subnormal_us, subnormal_calls: of these, those with subnormal numbers; one that was examined stands for those
+            that were not since the one before.
         undefined: in how many of them all of a result's sample was NaN.
         weights: in how many of these a parameter's sample was, too.
         steps: in how many steps the result was so.
@@ -109,6 +112,9 @@ class Trial:
     dense_us: float = 0.0
     sparse_us: float = 0.0
     layout_us: float = 0.0
+    all_us: float = 0.0
+    subnormal_us: float = 0.0
+    subnormal_calls: int = 0
 
 
 class _Numbers(NamedTuple):
@@ -144,6 +150,7 @@ class Trials:
         self.spent_ns = 0
         self._cost_ns = cost_ns
         self._sites: dict[tuple[Any, int, tuple[Any, ...]], _Site] = {}
+        self._cheap_us: dict[tuple[Any, int, tuple[Any, ...]], float] = {}  # of sites without a costly call so far
 
     def results(self) -> list[Trial]:
         """Return the trial of each site that was examined."""
@@ -151,7 +158,7 @@ class Trials:
 
     def look(
         self, func: Any, place: tuple[str, int, tuple[Any, ...]], step: int, args: tuple[Any, ...],
-        kwargs: dict[str, Any], result: Any, took_ns: int,
+        kwargs: dict[str, Any], result: Any, took_ns: int, busy_ns: int,
     ) -> None:  # fmt: skip
         """Examine a call that has just been made.
 
@@ -163,22 +170,39 @@ class Trials:
             kwargs: of the call.
             result: of the call.
             took_ns: how long it took.
+            busy_ns: how much of this thread's time it took.
         """
-        if took_ns < COSTLY_NS or self.spent_ns >= self._cost_ns or len(self._sites) >= MOST_SITES:
+        if self.spent_ns >= self._cost_ns or len(self._sites) >= MOST_SITES:
             return
         name, stack, shapes = place
-        site = self._sites.get((func, stack, shapes))
-        if site is None:
-            site = self._sites[func, stack, shapes] = _Site(Trial(name, stack, json.dumps(shapes)))
-        site.calls += 1
-        if (site.calls > FIRST and site.calls % EVERY) or site.trial.looks >= LOOKS:
+        key = func, stack, shapes
+        site = self._sites.get(key)
+        if site is None and took_ns < COSTLY_NS:
+            if len(self._cheap_us) < MOST_SITES:
+                self._cheap_us[key] = self._cheap_us.get(key, 0.0) + busy_ns / 1000
             return
+        if site is None:
+            site = self._sites[key] = _Site(Trial(name, stack, json.dumps(shapes)))
+            site.trial.all_us = self._cheap_us.pop(key, 0.0)
+        if site.trial.looks >= LOOKS:
+            return
+        site.trial.all_us += busy_ns / 1000
+        if took_ns < COSTLY_NS:
+            return
+        site.calls += 1
+        if site.calls > FIRST and site.calls % EVERY:
+            return
+        subnormal = site.trial.subnormal
         began = time.process_time_ns()
         try:
             with torch.no_grad():
                 self._look(site, func, step, args, kwargs, result, self.spent_ns + 3 * took_ns <= self._cost_ns)
         finally:
             self.spent_ns += time.process_time_ns() - began
+        if site.trial.subnormal > subnormal:
+            stands_for = EVERY if site.calls > FIRST else 1
+            site.trial.subnormal_calls += stands_for
+            site.trial.subnormal_us += stands_for * busy_ns / 1000
 
     def _look(
         self, site: _Site, func: Any, step: int, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any,

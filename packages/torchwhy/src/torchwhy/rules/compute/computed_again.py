@@ -32,8 +32,8 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
     three times or more, and in three of four calls; in the recorded steps the repeated operators take 3% of the window
     or more. Lines of one function are one finding.
 
-    Costs: the repeated operators' time, in each step, and the Python code from one of them to the next. At stake is the
-    part of it that was repeated.
+    Costs: the repeated operators' time, in each step, and the Python code around them: all of a line's that calls
+    nothing else, by samples of the stack; else from one operator to the next. At stake is the part that was repeated.
 
     Fix: compute it once and keep the result: before the loop, as a buffer of the module, or for a frozen module as
     features of the whole data set. A result that is needed twice in a step is passed on.
@@ -55,7 +55,8 @@ def computed_again(trace: Trace, *, share: float = 0.03) -> Iterator[Finding]:
         for one in lines:
             for operator, part in one.parts.items():
                 parts[operator] = min(parts.get(operator, 0.0) + part, 1.0)
-        rows, when, repeated_us = repeated_calls(trace, parts)
+        inside = {stack: again for one in lines for stack, again in one.inside.items()}
+        rows, when, repeated_us = repeated_calls(trace, parts, inside)
         part = repeated_us * 1000 / max(window.end - window.start, 1)
         if part < share:
             continue

@@ -75,6 +75,9 @@ class Trial(msgspec.Struct):
     dense_us: float
     sparse_us: float
     layout_us: float
+    all_us: float = 0.0
+    subnormal_us: float = 0.0
+    subnormal_calls: int = 0
 
     @property
     def called(self) -> Operator:

@@ -18,9 +18,10 @@ from torchwhy.trace.derived.contents import (
     stripped,
 )
 from torchwhy.trace.derived.host_activity import outer_operators
+from torchwhy.trace.derived.stack_samples import stack_samples
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
-from torchwhy.trace.meaning.frames import MODULE_CALL, own_place, without_numbers
+from torchwhy.trace.meaning.frames import LAUNCHER, MODULE_CALL, TORCHWHYS, own_place, without_numbers
 from torchwhy.trace.meaning.operators import TRUTH_OF_ALL
 from torchwhy.trace.model.intervals import Intervals
 
@@ -40,6 +41,9 @@ MOSTLY: Final = 0.75
 BETWEEN_NS: Final = 200_000
 """Longer code between two operators may do something else than call them."""
 
+SAMPLED: Final = 10
+"""Samples that a stack needs: with fewer, the time that they stand for is a guess."""
+
 NEARLY_ALL: Final = 0.9
 """A program without backward passes that repeats at least this share runs on one input, as in a benchmark."""
 
@@ -58,6 +62,8 @@ class Repetition(NamedTuple):
         earlier: the line that has computed the same in the same step; "" where it is another step.
         in_module: whether a module computes it.
         parts: of the calls of each operator, the part that is repeated here: 0 to 1.
+        inside: stacks, from the outermost frame that calls nothing but repeated operators outwards, and the part of its
+            calls that is repeated: 0 to 1.
     """
 
     stack: tuple[str, ...]
@@ -70,6 +76,17 @@ class Repetition(NamedTuple):
     earlier: str
     in_module: bool
     parts: dict[Operator, float]
+    inside: dict[tuple[str, ...], float]
+
+
+class _Place(NamedTuple):
+    """A repeated site; `inside` as a key of `Repetition.inside`, the others as there."""
+
+    site: Site
+    called: str
+    earlier: str
+    in_module: bool
+    inside: tuple[str, ...]
 
 
 class Repeated(NamedTuple):
@@ -77,7 +94,8 @@ class Repeated(NamedTuple):
 
     Attributes:
         rows: the operators' events.
-        when: their time, with the operators that call them and the Python code from one to the next.
+        when: their time, with the operators that call them and the Python code from one to the next, or all of the
+            code around them where samples show it.
         time_us: the part of it that is repeated.
     """
 
@@ -102,14 +120,14 @@ def repetitions(trace: Trace) -> tuple[Repetition, ...]:
     for site in noted.sites:
         for shapes, count, _ in site.shapes:
             calls[site.operator, stripped(shapes)] += max(count, 0)
-    lines: dict[tuple[str, ...], list[tuple[Site, str, str, bool]]] = defaultdict(list)
+    lines: dict[tuple[str, ...], list[_Place]] = defaultdict(list)
     for site, stack, first, depth in _whole(named, earlier):
         own = own_place(stack[depth:])
         if own:
             line = stack.index(own, depth)
             called = stack[line - 1] if line else site.operator
             in_module = any(MODULE_CALL.names(frame) for frame in stack[:line])
-            lines[stack[line:]].append((site, called, own_place(first), in_module))
+            lines[stack[line:]].append(_Place(site, called, own_place(first), in_module, stack[depth:]))
     mixed = {
         without_numbers(frame) for site, stack in named if site.judged and not _is_repeated(site) for frame in stack
     }
@@ -145,16 +163,19 @@ def _whole(
 def _repetition(
     stack: tuple[str, ...],
     function: str,
-    sites: Sequence[tuple[Site, str, str, bool]],
+    sites: Sequence[_Place],
     source: str,
     calls: dict[Operator, int],
 ) -> Repetition:
-    longest, called, earlier, _ = max(sites, key=lambda one: one[0].time_us)
+    longest, called, earlier, _, _ = max(sites, key=lambda one: one.site.time_us)
     parts: dict[Operator, float] = defaultdict(float)
-    for site, _, _, _ in sites:
+    inside: dict[tuple[str, ...], float] = {}
+    for site, _, _, _, stack_inside in sites:
+        again = site.again / site.judged
+        inside[stack_inside] = min(inside.get(stack_inside, 1.0), again)
         for shapes, count, _ in site.shapes:
             operator = site.operator, stripped(shapes)
-            parts[operator] += site.again / site.judged * max(count, 0) / max(calls[operator], 1)
+            parts[operator] += again * max(count, 0) / max(calls[operator], 1)
     return Repetition(
         stack,
         function,
@@ -162,23 +183,28 @@ def _repetition(
         source,
         longest.again,
         2 * longest.in_a_row < longest.again,
-        sum(site.time_us for site, _, _, _ in sites),
+        sum(one.site.time_us for one in sites),
         earlier if earlier != stack[0] else "",
-        any(in_module for _, _, _, in_module in sites),
+        any(one.in_module for one in sites),
         dict(parts),
+        inside,
     )
 
 
-def repeated_calls(trace: Trace, parts: Mapping[Operator, float]) -> Repeated:
+def repeated_calls(
+    trace: Trace, parts: Mapping[Operator, float], inside: Mapping[tuple[str, ...], float] | None = None
+) -> Repeated:
     """Find the recorded calls of repeated operators.
 
     An operator that calls nothing else that computes counts as a whole, such as `aten::linear` around `aten::addmm`. So
     does the Python code between two of them that follow each other in the order in which the watch saw them, with
-    nothing but views between, if it takes `BETWEEN_NS` at most: it is the modules' and functions' that call them.
+    nothing but views between, if it takes `BETWEEN_NS` at most: it is the modules' and functions' that call them. Of a
+    stack that calls nothing else, the time counts in which samples show it, if `SAMPLED` or more do and it is longer.
 
     Args:
         trace: whose calls.
         parts: of each operator the part of its calls that is repeated, 0 to 1.
+        inside: as in `Repetition`.
     """
     events, window = trace.events, trace.derived(steady_window)
     rows, when, least_us = calls_of(trace, parts)
@@ -216,7 +242,26 @@ def repeated_calls(trace: Trace, parts: Mapping[Operator, float]) -> Repeated:
         begins, ends = zip(*((begin, end) for begin, end, mine in pieces if mine == one), strict=True)
         more = Intervals.union(begins, ends).clip(window.start, window.end) - when
         when, time_ns = when | more, time_ns + one * more.total
-    return Repeated(rows, when, time_ns / 1000)
+    sampled_ns = 0.0
+    for stretches, again in _sampled(trace, inside or {}):
+        when, sampled_ns = when | stretches, sampled_ns + again * stretches.total
+    return Repeated(rows, when, max(time_ns, sampled_ns) / 1000)
+
+
+def _sampled(trace: Trace, inside: Mapping[tuple[str, ...], float]) -> Iterator[tuple[Intervals, float]]:
+    """When samples show stacks in the steady window, and the part of each that is repeated."""
+    samples, window = trace.derived(stack_samples), trace.derived(steady_window)
+    stacks = list(map(_without_recorder, samples.stacks))
+    for stack, again in inside.items():
+        shows = np.array([one[-len(stack) :] == stack for one in stacks], np.bool_)
+        if len(stacks) and np.count_nonzero(shows[samples.which]) >= SAMPLED:
+            yield samples.when(shows).clip(window.start, window.end), again
+
+
+def _without_recorder(stack: tuple[str, ...]) -> tuple[str, ...]:
+    """The frames of a sample that a watch notes, too."""
+    place = next((i for i, frame in enumerate(stack) if LAUNCHER in frame), len(stack))
+    return tuple(frame for frame in stack[:place] if not TORCHWHYS.names(frame))
 
 
 def _around(trace: Trace, outer: Int32, rows: Int32) -> Int64:
