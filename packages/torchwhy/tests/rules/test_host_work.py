@@ -169,3 +169,19 @@ def test_subnormal_numbers_cost_what_the_calls_with_them_take_longer(part, slow_
     )
     finding = one(story, "subnormal-numbers")
     assert finding.time_us == pytest.approx(5 * 300 * saved / whole)
+
+
+@pytest.mark.parametrize("operators", [40, 800])
+def test_a_batch_that_takes_hundreds_of_operators_is_to_be_made_of_numbers(operators):
+    story, places = Story(gpu=None), []
+    line = LINE + "matrix[source, target] = length"
+    for at in story.steps(4, 10_000):
+        story.note(case_batches.LOADER.format("SingleProcess"), at + 10, 8000)
+        for k in range(operators):
+            story.op("aten::fill_", at + 20 + 9 * k, 2)
+        story.op("aten::mm", at + 9000, 900)
+        loader = ["torch/utils/data/dataloader.py(700): __next__", "train.py(20): main |for batch in loader:"]
+        places += [[line, *loader]] * 160 + [["train.py(22): main |loss()"]] * 40
+    finding = one(samples(story, places, 50), "dataloader-wait")
+    assert (f"with {operators} operators of PyTorch" in finding.cause) == (operators == 800)
+    assert finding.fix.startswith("Compute with Python's numbers" if operators == 800 else "Make that line cheaper")

@@ -12,7 +12,7 @@ from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.python_lines import called_there, host_work, line_there, main_calls, python_lines, spent_below
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.host_activity import batch_waits, worker_starts
+from torchwhy.trace.derived.host_activity import batch_waits, outer_operators, worker_starts
 from torchwhy.trace.derived.idle import at_stake, idle_time
 from torchwhy.trace.derived.launches import device_known
 from torchwhy.trace.derived.run_times import run_times
@@ -31,6 +31,9 @@ __all__ = ["dataloader_single_process", "dataloader_wait"]
 
 HANDED_OVER_NS: Final = 500_000
 """Time of a worker process to hand over a small batch, measured on a processor of 2025: 0.5 to 0.7 ms."""
+
+MANY: Final = 500
+"""Operators for a batch that take milliseconds, however little each computes."""
 
 _ROWS: Final = (
     "The data set is a TensorDataset, whose tensors lie in memory already: the DataLoader takes each row by itself and "
@@ -59,9 +62,9 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     isn't counted.
 
     Fix: load in worker processes (`num_workers`), keep them alive (`persistent_workers`), let them run ahead
-    (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device. Batches
-    that are made in half a millisecond gain nothing from workers: slice them from a
-    tensor in one step.
+    (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device. Where
+    samples of the stack show a known kind of work, the fix is that of this kind. Batches that are made in half a
+    millisecond gain nothing from workers, and neither do rows of a `TensorDataset`: index a batch in one step.
 
     Known problems: a step that waits for the last of several batches made ahead waits for all of them; over a few steps
     the share may be far off. The start of the workers is seen only where a pass over the data begins in the window.
@@ -177,6 +180,14 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals, work: tuple[Host
             f"The batches are made in the program's own process (num_workers=0).{part}{line}",
             kind.batches or kind.fix,
         )
+    if called and (count := _operators(trace, rows)) >= MANY:
+        return (
+            f"The batches are made in the program's own process (num_workers=0), with {count:,.0f} operators of PyTorch "
+            f"for each.{line}",
+            "Compute with Python's numbers or NumPy arrays in that line, and make one tensor of the result: each call "
+            "of an operator, also one that sets a single number, takes microseconds. What comes out the same each time "
+            "is made once for all samples, before the loop.",
+        )
     cause = "The batches are made in the program's own process (num_workers=0), so the loop waits meanwhile."
     if collating >= 0.5:
         cause = (
@@ -205,6 +216,13 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals, work: tuple[Host
         "Make that line cheaper: what comes out the same each time is made once for all samples, before the loop; the "
         f"rest of no more data than the sample needs. Else: {workers[0].lower()}{workers[1:]}"
     )
+
+
+def _operators(trace: Trace, waits: Int32) -> float:
+    """How many operators the loop's thread calls for a batch (mean)."""
+    events, rows = trace.events, trace.derived(outer_operators)
+    rows = rows[events.lane[rows] == trace.main_lane]
+    return float(np.count_nonzero(events.covered(rows, events.times_of(waits)))) / len(waits)
 
 
 def _takes_rows(trace: Trace) -> bool:

@@ -68,9 +68,9 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
 
     Costs: that time, in every round it happens.
 
-    Fix: depends on the frames that are seen there, for half of that time or more. Logging, checkpoints and validation
-    every N steps or in another thread; reading and decoding before the loop or in the DataLoader's workers. Where no
-    frame is known, the place is named.
+    Fix: depends on the kind of work that recorded frames or samples of the stack show for half of that time or more.
+    Logging, checkpoints and validation every N steps or in another thread; reading and decoding before the loop or in
+    the DataLoader's workers. Where no kind is known, the place and the function that it calls are named.
 
     Known problems: the profiler doesn't see what Python does without stacks, nor native code that it calls past
     PyTorch's operators (NumPy, SciPy, an extension): that may be the program's very work. A thread that the
