@@ -185,3 +185,17 @@ def test_a_batch_that_takes_hundreds_of_operators_is_to_be_made_of_numbers(opera
     finding = one(samples(story, places, 50), "dataloader-wait")
     assert (f"with {operators} operators of PyTorch" in finding.cause) == (operators == 800)
     assert finding.fix.startswith("Compute with Python's numbers" if operators == 800 else "Make that line cheaper")
+
+
+@pytest.mark.parametrize(("below", "named"), [("matplotlib/figure.py(3): savefig", True), ("own.py(3): work", False)])
+def test_garbage_that_a_known_kind_of_work_makes_goes_with_it(below, named):
+    story, places = Story(gpu=None), []
+    for at in story.steps(4, 10_000):
+        story.op("aten::mm", at + 100, 2000)
+        story.note("Python GC", at + 4000, 1500)
+        story.note("Python GC", at + 6000, 1500)
+        story.op("aten::mm", at + 8000, 1000)
+        places += [[below, LINE + "show()"]] * 200
+    finding = one(samples(story, places, 50), "gc-pause")
+    assert ("Draw every N steps" in finding.fix) == named
+    assert "gc.freeze()" in finding.fix

@@ -182,8 +182,8 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals, work: tuple[Host
         )
     if called and (count := _operators(trace, rows)) >= MANY:
         return (
-            f"The batches are made in the program's own process (num_workers=0), with {count:,.0f} operators of PyTorch "
-            f"for each.{line}",
+            f"The batches are made in the program's own process (num_workers=0), with {count:,.0f} operators of "
+            f"PyTorch for each.{line}",
             "Compute with Python's numbers or NumPy arrays in that line, and make one tensor of the result: each call "
             "of an operator, also one that sets a single number, takes microseconds. What comes out the same each time "
             "is made once for all samples, before the loop.",

@@ -8,6 +8,7 @@ import numpy as np
 
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.python_lines import host_work
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import compiling, outer_operators
 from torchwhy.trace.derived.processor_time import collecting_us, waited_share
@@ -66,6 +67,8 @@ def gc_pause(
     else:
         cause = "Python's cyclic collector runs when enough objects were made."
         fix = "gc.freeze() after set-up, gc.disable() in the loop, gc.collect() once per epoch."
+        if (work := host_work(trace, paused, batch=True)) and work[1]:  # it makes most of the objects
+            cause, fix = cause + work[1], f"{work[0].fix} Else: {fix}"
     yield Finding(
         title=f"Garbage collection stops the loop {often(len(paused))}, for {duration_ns(paused.total)} in all",
         severity="info" if part < automatic_share and not (called or regular) else "",
