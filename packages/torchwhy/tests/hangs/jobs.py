@@ -8,12 +8,12 @@ WORLD = ("0", "default_pg")
 
 
 class Pickler(pickle._Pickler):
-    """Writes as PyTorch does: only texts and frames of stacks are remembered, and all items of a list are appended at once.
+    """Writes as PyTorch does: only texts and frames of stacks are remembered, and lists are appended to at once.
 
     (torch/csrc/jit/serialization/pickler.cpp.)
     """
 
-    dispatch = dict(pickle._Pickler.dispatch)
+    dispatch = pickle._Pickler.dispatch.copy()
 
     def memoize(self, value):
         if isinstance(value, str) and value not in self.texts:
@@ -32,7 +32,8 @@ class Pickler(pickle._Pickler):
     def save_dict(self, value):
         frame = tuple(value.values()) if "filename" in value else None
         if frame in self.frames:
-            return self.write(self.get(self.frames[frame]))
+            self.write(self.get(self.frames[frame]))
+            return
         self.write(b"}(")
         for key, item in value.items():
             self.save(key)

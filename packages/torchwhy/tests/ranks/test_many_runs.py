@@ -4,6 +4,7 @@ import csv
 import os
 import random
 import re
+import sys
 
 import pytest
 
@@ -172,7 +173,8 @@ def test_summaries_of_a_bucket_are_kept_in_the_cache_and_lapse_with_its_files(ru
 @pytest.mark.parametrize("command", ["explain", "report", "export", "diff", "cut", "memory", "merge", "timeline"])
 def test_what_a_bucket_needs_is_named(tmp_path, command, monkeypatch):
     more = {"export": ["--to", "csv"], "diff": ["s3://no/such"], "cut": ["-o", "a.json"], "merge": ["-o", "a.json"]}
-    monkeypatch.setitem(__import__("sys").modules, "upath", None)
+    monkeypatch.setitem(sys.modules, "upath.extensions", None)
+    monkeypatch.delitem(sys.modules, "torchwhy.trace.file.remote_paths", raising=False)
     ran = run_here(command, "s3://no/such", *more.get(command, []), folder=tmp_path)
     assert (ran.returncode, ran.stdout) == (3, "")
     assert "needs the package universal_pathlib: pip install torchwhy[urls]" in ran.stderr

@@ -73,7 +73,7 @@ def without_earlier_calls(data: bytes, last: int, unfinished: int) -> bytes:
 
 @lru_cache(64)
 def _form(keys: tuple[tuple[bytes, int], ...], state: bytes, called: bytes) -> re.Pattern[bytes]:
-    """A pattern of the calls with these keys; the ranks of a job mostly share it, since compiling takes a millisecond."""
+    """A pattern of the calls with these keys; ranks of a job mostly share it, since compiling takes a millisecond."""
     items = b""
     for key, form in keys:
         value = _REF if key in (state, called) else _FORMS[form]
