@@ -1,9 +1,12 @@
-"""The bytes of a dump without the calls that are too old to be compared: reading all of them takes 10 times as long.
+"""The bytes of a dump without the calls that are too old to be compared: reading all takes more than twice as long.
 
 PyTorch writes each text of a dump once; later calls refer to it. So most calls have the same keys in the same order and
 hold only numbers and references, and one compiled pattern finds them, with the references of their group and state.
 They can be left out, since nothing refers into them. Everything between them is kept. The rest is then checked and read
-like any pickle (`allocator/unpickling`): nothing here decides what is safe to read.
+like any pickle (`allocator/unpickling`): nothing here decides what is safe to read. If the rest cannot be read,
+`dumps` reads the whole file.
+
+Of gloo's calls, only their retirement says that they are over, which is not looked at here: more of them are kept.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from torchwhy.wording import digits, percent
 __all__ = ["SHARES", "Run", "RunApart", "RunsReport", "describe_run", "describe_runs", "shares_of"]
 
 SHARES: Final = ("computes", "transfers", "waits", "idle")
-"""What a rank's window is divided into."""
+"""The parts of a rank's window."""
 
 _VERBS: Final = ("computes for", "transfers for", "waits for other ranks for", "is idle for")
 _FEWEST: Final = 3
