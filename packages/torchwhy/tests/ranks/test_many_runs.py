@@ -6,6 +6,7 @@ import os
 import random
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -172,6 +173,16 @@ def test_what_is_about_one_trace_is_refused(runs):
         ran = run_here(*words, folder=runs)
         assert (ran.returncode, ran.stdout) == (2, "")
         assert said in ran.stderr
+
+
+def test_ray_that_does_not_start_is_an_error(runs, monkeypatch):
+    def init(**_):
+        raise RuntimeError("the node\ntimed out")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
+    for source in ("runs", "runs/slow"):
+        ran = run_here("export", source, "--to", "csv", "--engine", "ray", folder=runs)
+        assert (ran.returncode, ran.stderr) == (3, "error: Ray cannot be started or reached: the node timed out\n")
 
 
 @pytest.mark.many  # starting Ray takes 15 s

@@ -6,7 +6,7 @@ They can be left out, since nothing refers into them. Everything between them is
 like any pickle (`allocator/unpickling`): nothing here decides what is safe to read. If the rest cannot be read,
 `dumps` reads the whole file.
 
-Of gloo's calls, only their retirement says that they are over, which is not looked at here: more of them are kept.
+Of gloo's calls, only their retirement says that they are over, which is not read here: more of them are kept.
 """
 
 from __future__ import annotations
