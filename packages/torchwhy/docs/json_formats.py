@@ -25,6 +25,7 @@ FOLDER = Path(__file__).parent / "_generated" / "schemas"
 CLASSES: Final = {
     "torchwhy.report.trace_report:TraceReport": "`torchwhy explain TRACE`; `findings.json` of a run",
     "torchwhy.report.job_report:JobReport": "`torchwhy explain FOLDER`, of several ranks",
+    "torchwhy.report.runs_report:RunsReport": "`torchwhy explain FOLDER`, of several runs",
     "torchwhy.present.hang_explanation:HangReport": "`torchwhy explain FOLDER`, of flight-recorder dumps",
     "torchwhy.present.trace_table:TableData": "`torchwhy explain TRACE --table NAME`",
     "torchwhy.questions.about_findings:FindingAnswer": "`torchwhy finding TRACE ID`",

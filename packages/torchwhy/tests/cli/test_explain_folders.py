@@ -50,10 +50,15 @@ def test_processes_that_may_be_no_ranks_are_told(log):
     assert err.startswith("the traces in log have no rank numbers: if they are not of one program, explain one")
 
 
-def test_several_runs_are_an_error(log):
+def test_several_runs_are_compared_and_other_questions_are_an_error(log):
     for run in ("train", "train-2"):
         (log / run).mkdir()
         (log / run / "run.json").write_text("{}")
         computing().write(log / run / "trace.json.gz")
-    more = "torchwhy report and torchwhy export read all runs of a folder"
-    assert explain(log) == (3, "", f"error: log holds the folders of several runs, name one: train, train-2; {more}")
+    status, out, err = explain(log)
+    assert (status, err) == (0, "")
+    assert "2 of 2 runs are compute-bound; open one with `torchwhy explain log/train`." in out
+    ran = run_here("timeline", log.name, folder=log.parent)
+    more = "torchwhy explain, report and export read all runs of a folder"
+    said = f"error: log holds the folders of several runs, name one: train, train-2; {more}\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", said)

@@ -1,9 +1,58 @@
 """Dumps of the flight recorder as PyTorch 2.13 writes them (format 2.10), of jobs that hang in a known way."""
 
+import io
 import json
 import pickle
 
 WORLD = ("0", "default_pg")
+
+
+class Pickler(pickle._Pickler):
+    """Writes as PyTorch does: only texts and frames of stacks are remembered, and lists are appended to at once.
+
+    (torch/csrc/jit/serialization/pickler.cpp.)
+    """
+
+    dispatch = pickle._Pickler.dispatch.copy()
+
+    def memoize(self, value):
+        if isinstance(value, str) and value not in self.texts:
+            self.texts[value] = value  # equal texts are one
+            super().memoize(value)
+
+    def save(self, value, save_persistent_id=True):
+        super().save(self.texts.get(value, value) if isinstance(value, str) else value)
+
+    def save_list(self, value):
+        self.write(b"](")
+        for item in value:
+            self.save(item)
+        self.write(b"e")
+
+    def save_dict(self, value):
+        frame = tuple(value.values()) if "filename" in value else None
+        if frame in self.frames:
+            self.write(self.get(self.frames[frame]))
+            return
+        self.write(b"}(")
+        for key, item in value.items():
+            self.save(key)
+            self.save(item)
+        self.write(b"u")
+        if frame is not None:
+            self.frames[frame] = len(self.memo)
+            self.write(self.put(len(self.memo)))
+            self.memo[id(value)] = len(self.memo), value
+
+    dispatch[list], dispatch[dict] = save_list, save_dict
+
+
+def as_pytorch(content):
+    file = io.BytesIO()
+    pickler = Pickler(file, 2)
+    pickler.texts, pickler.frames = {}, {}
+    pickler.dump(content)
+    return file.getvalue()
 
 
 class Rank:
@@ -86,7 +135,7 @@ def write_dumps(folder, ranks, *, as_json=False, without=()):
                     del entry["frames"]
                 (folder / f"trace_rank_{number}.json").write_text(json.dumps(content, sort_keys=True))
             else:
-                (folder / f"nccl_trace_rank_{number}").write_bytes(pickle.dumps(content, 2))
+                (folder / f"nccl_trace_rank_{number}").write_bytes(as_pytorch(content))
     return folder
 
 

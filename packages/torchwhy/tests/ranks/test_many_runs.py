@@ -1,9 +1,12 @@
 """Folders of many runs, each with ranks: which folders are runs, one table and one page of all, and buckets."""
 
 import csv
+import json
 import os
 import random
 import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -102,15 +105,96 @@ def test_the_page_has_a_row_for_each_run_and_rank(runs):
     assert sorted(names) == sorted(["even"] * (1 + 2) + ["slow"] * (1 + 3) + ["single"] * (1 + 1))
 
 
+# --- which of them stand out -------------------------------------------------------------------------------------
+
+
+def explained(folder, *options):
+    ran = run_here("explain", "runs", *options, folder=folder)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_runs_that_stand_out_are_named_with_the_command_that_opens_the_first(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for number in range(5):
+        write_job(tmp_path / f"runs/even{number}", 2, compute=[300, 300 + number])
+    write_job(tmp_path / "runs/late", 3, compute=[300, 300, 700])
+    write_job(tmp_path / "runs/double", 2, compute=[650, 650])
+    (tmp_path / "runs/broken").mkdir()
+    (tmp_path / "runs/broken/trace.json").write_text("{")
+    said = " ".join(explained(tmp_path).split())
+    sentence = "late and double stand out; open one with `torchwhy explain runs/late`."
+    assert "2 RUNS STAND OUT 6 of 7 runs are communication-bound. " + sentence in said
+    assert "Left out: 1 run could not be read: broken." in said
+    assert "waits for other ranks for 30% of the time, the median run 0%" in said
+    assert "compute-bound, most runs are communication-bound" in said
+    assert len(explained(tmp_path).splitlines()) <= 40
+    for tokens in (200, 2000):
+        assert sentence.replace("`", "'") in explained(tmp_path, "--format", "agent", "--tokens", f"{tokens}")
+    apart = json.loads(explained(tmp_path, "--format", "json"))["apart"]
+    assert [(one["name"], one["limit"]) for one in apart] == [
+        ("late", "communication-bound"),
+        ("double", "compute-bound"),
+    ]
+    opened = run_here("explain", "runs/late", folder=tmp_path)
+    assert (opened.returncode, "3 ranks" in opened.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_run_that_is_changed_stands_out_and_no_other(tmp_path, seed):
+    pick = random.Random(seed)
+    (tmp_path / "runs").mkdir()
+    number, odd = pick.randint(3, 6), pick.choice([None, 0, 1, 2])
+    for i in range(number):
+        compute = 300 + pick.randint(0, 20) + (pick.choice([-200, 400]) if i == odd else 0)
+        write_job(tmp_path / f"runs/run {i}", 2, compute=[compute, compute])
+    apart = json.loads(explained(tmp_path, "--format", "json"))["apart"]
+    assert [one["name"] for one in apart] == ([] if odd is None else [f"run {odd}"])
+    said = " ".join(explained(tmp_path).split())
+    assert f"`torchwhy explain 'runs/run {odd or 0}'`" in said
+
+
+def test_runs_of_different_programs_do_not_all_stand_out(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for i, compute in enumerate((100, 200, 400, 800, 1600, 3200)):
+        write_job(tmp_path / f"runs/{i}", 2, compute=[compute, compute])
+    assert len(json.loads(explained(tmp_path, "--format", "json"))["apart"]) < 4
+
+
 def test_what_is_about_one_trace_is_refused(runs):
     for words, said in (
         (("export", "runs", "--to", "perfetto"), "runs holds several runs: name one of them"),
         (("report", "runs", "--steps", "1-2"), "--steps chooses steps of one trace, and runs holds several runs"),
         (("report", "runs", "--ranks"), "--ranks writes the pages of several ranks"),
+        (("explain", "runs", "--steps", "1-2"), "--steps chooses steps of one trace, and runs holds several runs"),
+        (("explain", "runs", "--table", "ops"), "--table is about one trace, and runs holds several runs"),
+        (("explain", "runs", "--fail-on", "high"), "--fail-on is about the findings of one run, and runs holds"),
     ):
         ran = run_here(*words, folder=runs)
         assert (ran.returncode, ran.stdout) == (2, "")
         assert said in ran.stderr
+
+
+def test_ray_that_does_not_start_is_an_error(runs, monkeypatch):
+    def init(**_):
+        raise RuntimeError("the node\ntimed out")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
+    for source in ("runs", "runs/slow"):
+        ran = run_here("export", source, "--to", "csv", "--engine", "ray", folder=runs)
+        assert (ran.returncode, ran.stderr) == (3, "error: Ray cannot be started or reached: the node timed out\n")
+
+
+@pytest.mark.many  # starting Ray takes 15 s
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::ResourceWarning", "ignore::FutureWarning")
+def test_ray_reads_many_runs_as_processes_do(runs):
+    pytest.importorskip("ray")
+    for engine in ("processes", "ray"):
+        words = ("export", "runs", "--to", "csv", "--engine", engine, "--workers", "2", "-o", f"{engine}.csv")
+        ran = run_here(*words, folder=runs)
+        assert (ran.returncode, ran.stderr.count("left out: runs/broken")) == (0, 1), ran.stderr
+    assert len(rows_of(runs / "ray.csv")) == 6
+    assert rows_of(runs / "ray.csv") == rows_of(runs / "processes.csv")
 
 
 def test_runs_that_were_read_are_not_read_again(runs, monkeypatch):
@@ -172,7 +256,8 @@ def test_summaries_of_a_bucket_are_kept_in_the_cache_and_lapse_with_its_files(ru
 @pytest.mark.parametrize("command", ["explain", "report", "export", "diff", "cut", "memory", "merge", "timeline"])
 def test_what_a_bucket_needs_is_named(tmp_path, command, monkeypatch):
     more = {"export": ["--to", "csv"], "diff": ["s3://no/such"], "cut": ["-o", "a.json"], "merge": ["-o", "a.json"]}
-    monkeypatch.setitem(__import__("sys").modules, "upath", None)
+    monkeypatch.setitem(sys.modules, "upath.extensions", None)
+    monkeypatch.delitem(sys.modules, "torchwhy.trace.file.remote_paths", raising=False)
     ran = run_here(command, "s3://no/such", *more.get(command, []), folder=tmp_path)
     assert (ran.returncode, ran.stdout) == (3, "")
     assert "needs the package universal_pathlib: pip install torchwhy[urls]" in ran.stderr

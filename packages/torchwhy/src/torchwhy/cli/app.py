@@ -485,8 +485,9 @@ def explain(
 
     TRACE may be the folder of a run, or a folder with the traces of several
     ranks, which are read as one job; if that is stopped, the next run continues.
-    For a folder with dumps of PyTorch's flight recorder, the report shows why a
-    job hangs. Several traces are explained one after another. The tables
+    For a folder of several runs, the answer names those that stand out. For a
+    folder with dumps of PyTorch's flight recorder, the report shows why a job
+    hangs. Several traces are explained one after another. The tables
     tool.torchwhy.rules in pyproject.toml select and ignore rules and set their
     thresholds. Exit status 1: a finding has at least the severity of --fail-on;
     2: misuse; 3: a trace cannot be read.

@@ -9,7 +9,7 @@ from typing import Final
 
 from torchwhy.cli.console import answer, complain, patience, say, write_file
 from torchwhy.cli.documents import terminal_style
-from torchwhy.cli.jobs import READING, Reading, read_job
+from torchwhy.cli.jobs import READING, Reading, read_job, read_runs, runs_in
 from torchwhy.cli.traces import trace_in
 from torchwhy.device_peaks import peaks_of
 from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
@@ -93,6 +93,9 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
     with patience(f"reading {trace}"):
         if dump_files(Path(trace)):
             return _hang(trace, request)
+        runs = runs_in(trace)
+        if runs:
+            return _runs(trace, runs, request)
     path = trace_in(trace, "explaining")
     with patience(f"reading {trace}"):
         if path is None:
@@ -147,14 +150,7 @@ def _job(folder: str, request: Request) -> Document:
     from torchwhy.present.job_explanation import job_explanation
     from torchwhy.report.job_report import describe_job
 
-    if request.table is not None:
-        raise ArgumentError(f"--table is about one trace, and {folder} holds traces of several ranks")
-    if request.capture is not None:
-        raise ArgumentError(f"--capture is about one trace, and {folder} holds traces of several ranks")
-    if request.compile_log is not None:
-        raise ArgumentError(f"--compile-log is about one trace, and {folder} holds traces of several ranks")
-    if request.steps is not None:
-        raise ArgumentError(f"--steps chooses steps of one trace, and {folder} holds traces of several ranks")
+    _refuse(request, f"{folder} holds traces of several ranks")
     settings = _settings(request)
     rules = chosen(settings)
     job = read_job(folder, request.reading, settings.thresholds)
@@ -162,6 +158,34 @@ def _job(folder: str, request: Request) -> Document:
         say(f"the traces in {folder} have no rank numbers: if they are not of one program, explain one at a time")
     asked = tuple(rule.code for rule in rules)
     return job_explanation(describe_job(job, job.diagnose(asked) if asked else (), asked))
+
+
+def _runs(folder: str, runs: dict[str, Path], request: Request) -> Document:
+    """Which runs of a folder stand out."""
+    from torchwhy.present.runs_explanation import standing_out
+    from torchwhy.report.runs_report import describe_run, describe_runs
+
+    _refuse(request, f"{folder} holds several runs")
+    if request.fail_on is not None:
+        raise ArgumentError(f"--fail-on is about the findings of one run, and {folder} holds several")
+    settings = _settings(request)
+    asked = tuple(rule.code for rule in chosen(settings))
+    found = [
+        describe_run(name, job, job.diagnose(asked) if asked else ())
+        for name, job in read_runs(runs, request.reading, settings.thresholds)
+    ]
+    missing = sorted(runs.keys() - {run.name for run in found})
+    return standing_out(describe_runs(folder, found, missing))
+
+
+def _refuse(request: Request, holds: str) -> None:
+    """Refuse options that are about one trace."""
+    given = {"--table": request.table, "--capture": request.capture, "--compile-log": request.compile_log}
+    for option, value in given.items():
+        if value is not None:
+            raise ArgumentError(f"{option} is about one trace, and {holds}")
+    if request.steps is not None:
+        raise ArgumentError(f"--steps chooses steps of one trace, and {holds}")
 
 
 def _settings(request: Request) -> Settings:

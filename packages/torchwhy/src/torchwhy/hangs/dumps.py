@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ import msgspec
 from torchwhy.allocator.plain_values import dicts, frame_text, integer, plain
 from torchwhy.allocator.unpickling import PickleError, unpickled
 from torchwhy.errors import TraceError
+from torchwhy.hangs.earlier_calls import without_earlier_calls
 from torchwhy.schema import UNDECODABLE
 from torchwhy.trace.meaning.frames import code_of
 from torchwhy.wording import safe, shortened
@@ -184,15 +185,27 @@ def _without_collector() -> Iterator[None]:
 def _dump(file: Path, texts: _Texts) -> Dump | str:
     """Return a file's dump, or why it cannot be read."""
     try:
-        rank, found = _rank_of(file), _content(file)
+        rank, data = _rank_of(file), _bytes(file)
     except TraceError as error:
         return str(error)
     except OSError as error:
         return f"{file.name} cannot be read: {error.strerror or error}"
+    recent = without_earlier_calls(data, LAST, UNFINISHED)
+    if recent is not data:
+        with suppress(TraceError):  # the whole file says where it is wrong
+            return _read(file.name, rank, recent, texts)
     try:
-        return Dump(rank, file.name, texts.of(found["version"]), tuple(_calls(found, texts)), _members(found, texts))
+        return _read(file.name, rank, data, texts)
     except TraceError as error:
-        return f"{file.name} is no dump of the flight recorder: {error}"
+        return f"{file.name} {error}"
+
+
+def _read(name: str, rank: int, data: bytes, texts: _Texts) -> Dump:
+    found = _content(data)
+    try:
+        return Dump(rank, name, texts.of(found["version"]), tuple(_calls(found, texts)), _members(found, texts))
+    except TraceError as error:
+        raise TraceError(f"is no dump of the flight recorder: {error}") from None
 
 
 def _is_dump(path: Path) -> bool:
@@ -213,24 +226,25 @@ def _rank_of(path: Path) -> int:
     return int((found[1] or found[2])[:9])
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _bytes(path: Path) -> bytes:
     size = path.stat().st_size
     if size > LARGEST:
         raise TraceError(f"{path.name} has {size:,} bytes, dumps of up to {LARGEST:,} are read")
-    data = path.read_bytes()
+    return path.read_bytes()
+
+
+def _content(data: bytes) -> dict[str, Any]:
     try:
         found = unpickled(data) if data[:1] == b"\x80" else msgspec.json.decode(data)
-    except PickleError as error:
-        raise TraceError(f"{path.name} is no dump of the flight recorder: {error}") from None
-    except UNDECODABLE as error:
-        raise TraceError(f"{path.name} is no dump of the flight recorder: {error}") from None
+    except (PickleError, *UNDECODABLE) as error:
+        raise TraceError(f"is no dump of the flight recorder: {error}") from None
     without = data[:1] == b"{"  # JSON leaves the list out where nothing was called
     if not isinstance(found, dict) or not isinstance(found.get("entries", [] if without else None), list):
-        raise TraceError(f"{path.name} is no dump of the flight recorder: it has no list of entries")
+        raise TraceError("is no dump of the flight recorder: it has no list of entries")
     version = found.get("version")
     if not (isinstance(version, str) and _VERSION.match(version)):
         has = f"format {shortened(safe(version[:99]), 20)}" if isinstance(version, str) else "no format"
-        raise TraceError(f"{path.name} has {has}; 2.0 and later minor versions are read")
+        raise TraceError(f"has {has}; 2.0 and later minor versions are read")
     return found
 
 

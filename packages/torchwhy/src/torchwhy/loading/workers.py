@@ -216,7 +216,11 @@ def _in_ray(
 
 @contextmanager
 def connected(workers: int | None) -> Iterator[None]:
-    """Connect to Ray, unless this process is already: it disconnects at the end, and a local instance ends."""
+    """Connect to Ray, unless this process is already: it disconnects at the end, and a local instance ends.
+
+    Raises:
+        TraceError: Ray cannot be started or reached.
+    """
     import logging
     from importlib import import_module
 
@@ -224,7 +228,11 @@ def connected(workers: int | None) -> Iterator[None]:
     started = not ray.is_initialized()
     if started:
         local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": workers, "include_dashboard": False}
-        ray.init(log_to_driver=False, logging_level=logging.ERROR, **local)
+        try:
+            ray.init(log_to_driver=False, logging_level=logging.ERROR, **local)
+        except Exception as error:  # its errors have no common class
+            said = " ".join(str(error).split())[-200:] or type(error).__name__
+            raise TraceError(f"Ray cannot be started or reached: {said}") from error
     try:
         yield
     finally:

@@ -18,6 +18,7 @@ CALLS: Final = {
 
 _NEXT: Final = {
     "explain": ("finding", "evidence", "timeline", "table"),
+    "explain runs": ("explain",),
     "finding": ("evidence", "timeline"),
     "evidence": ("timeline",),
     "timeline": ("table",),

@@ -1,17 +1,32 @@
-"""What `torchwhy report` says about a folder of many runs, as a document."""
+"""What `torchwhy report` and `torchwhy explain` say about a folder of many runs, as documents."""
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Sequence
-from statistics import fmean, median
 from typing import Final
 
-from torchwhy.present.document import Amount, Caveat, Cell, Column, Document, Name, Table, Words, rows_of
+from torchwhy.analysis.names import VerdictKind
+from torchwhy.present.document import (
+    Amount,
+    Block,
+    Caveat,
+    Cell,
+    Column,
+    Document,
+    Name,
+    Table,
+    VerdictBlock,
+    When,
+    Words,
+    rows_of,
+)
 from torchwhy.report.job_report import Rank
-from torchwhy.report.runs_report import Run
-from torchwhy.wording import counted, duration, percent
+from torchwhy.report.runs_report import SHARES, Run, RunApart, RunsReport, shares_of
+from torchwhy.wording import counted, duration, enumeration, percent
 
-__all__ = ["runs_explanation"]
+__all__ = ["runs_explanation", "standing_out"]
 
 _NAMED: Final = 20
 """Runs that could not be read."""
@@ -19,7 +34,12 @@ _NAMED: Final = 20
 _RANKS: Final = 2000
 """Rows of the table of ranks."""
 
-_SHARES: Final = ("computes", "transfers", "waits", "idle")
+_APART: Final = 8
+_FOUND: Final = 6
+_NAMED_APART: Final = 3
+"""In the short view: runs that stand out, rules that found something, and runs that the sentence names."""
+
+_IS: Final = ("are", "is")
 
 
 def runs_explanation(folder: str, runs: Sequence[Run], unreadable: Sequence[str]) -> Document:
@@ -30,22 +50,89 @@ def runs_explanation(folder: str, runs: Sequence[Run], unreadable: Sequence[str]
         runs: what was read.
         unreadable: names of runs that could not be read.
     """
-    named = [*unreadable[:_NAMED], *([f"{len(unreadable) - _NAMED:,} more"] if len(unreadable) > _NAMED else [])]
-    left_out = f"{counted(len(unreadable), 'run')} could not be read: {', '.join(named)}."
     ranks = [(run.name, rank) for run in runs for rank in run.ranks]
-    about = f"{counted(len(runs), 'run')}, {counted(len(ranks), 'rank')}, {sum(run.events for run in runs):,} events"
     return Document(
         folder,
-        (*((Caveat("Left out", left_out),) if unreadable else ()), _runs(runs), _rules(runs), _ranks(ranks)),
+        (*_left_out(unreadable), _runs(runs), _rules(runs), _ranks(ranks)),
         runs,
-        (about,),
+        (_about(runs),),
         "report",
         folder,
     )
 
 
-def _runs(runs: Sequence[Run]) -> Table:
-    titles = ("ranks", "a step", *_SHARES)
+def standing_out(report: RunsReport) -> Document:
+    """Return which runs stand out, and how many are limited by what; in the full view, a row for each run."""
+    apart = counted(len(report.apart), "run")
+    kind = f"{apart} stand{'' if len(report.apart) > 1 else 's'} out" if report.apart else "No run stands out"
+    blocks: list[Block] = [
+        *_left_out(report.unreadable),
+        VerdictBlock(kind, _sentence(report), (), "warning" if report.apart else "good"),
+        *((_apart(report.apart),) if report.apart else ()),
+        _limits(report.runs),
+        _rules(report.runs, _FOUND),
+        _runs(report.runs, "full"),
+    ]
+    return Document(report.folder, tuple(blocks), report, (_about(report.runs),), "explain runs", report.folder)
+
+
+def _sentence(report: RunsReport) -> str:
+    """Which runs stand out, what limits most, and how to open one."""
+    [(usual, number)] = Counter(run.verdict.kind for run in report.runs).most_common(1)
+    of = f"{number:,} of {counted(len(report.runs), 'run')}"
+    limit = f"Of {of} nothing can be said" if usual == VerdictKind.UNKNOWN else f"{of} {_IS[number == 1]} {usual.label}"
+    names = [one.name for one in report.apart] or [run.name for run in report.runs]
+    place = shlex.quote(f"{report.folder.rstrip('/')}/{names[0]}")
+    how = f"open {'it' if len(names) == 1 else 'one'} with `torchwhy explain {place}`"
+    if not report.apart:
+        return f"{limit}; {how}."
+    more = len(names) - _NAMED_APART
+    named = [*names[:_NAMED_APART], *([f"{more:,} more"] if more > 0 else [])]
+    return f"{limit}. {enumeration(named)} {'stand' if len(names) > 1 else 'stands'} out; {how}."
+
+
+def _apart(runs: Sequence[RunApart]) -> Table:
+    return Table(
+        (Column("run"), Column("a step", number=True), Column("limited by"), Column("how it differs")),
+        rows_of(
+            [(Name(one.name), _time(one.step_us), one.limit.label, Words("; ".join(one.reasons))) for one in runs],
+            _APART,
+        ),
+        "Runs that stand out",
+        noun=("run", "runs"),
+        answers=True,
+    )
+
+
+def _limits(runs: Sequence[Run]) -> Table:
+    """What limits how many runs."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.verdict.kind.label, []).append(run)
+    rows: list[tuple[Cell, ...]] = []
+    for label, those in sorted(found.items(), key=lambda item: -len(item[1])):
+        steps = [run.step_us for run in those if run.step_us is not None]
+        span = (_time(min(steps)), _time(max(steps))) if steps else ("", "")
+        rows.append((label, Amount(f"{len(those):,}", len(those)), *span, Name(those[0].name)))
+    titles = ("runs", "shortest step", "longest step")
+    columns = (Column("limited by"), *(Column(title, number=True) for title in titles), Column("such as"))
+    return Table(columns, rows_of(rows), "What limits the runs", noun=("limit", "limits"))
+
+
+def _left_out(unreadable: Sequence[str]) -> tuple[Caveat, ...]:
+    if not unreadable:
+        return ()
+    named = [*unreadable[:_NAMED], *([f"{len(unreadable) - _NAMED:,} more"] if len(unreadable) > _NAMED else [])]
+    return (Caveat("Left out", f"{counted(len(unreadable), 'run')} could not be read: {', '.join(named)}."),)
+
+
+def _about(runs: Sequence[Run]) -> str:
+    ranks, events = sum(len(run.ranks) for run in runs), sum(run.events for run in runs)
+    return f"{counted(len(runs), 'run')}, {counted(ranks, 'rank')}, {events:,} events"
+
+
+def _runs(runs: Sequence[Run], when: When = "always") -> Table:
+    titles = ("ranks", "a step", *SHARES)
     return Table(
         (
             Column("run"),
@@ -57,24 +144,23 @@ def _runs(runs: Sequence[Run]) -> Table:
         "Runs",
         ("A step is the median of the ranks' medians, the shares are means of the ranks.",),
         noun=("run", "runs"),
+        when=when,
     )
 
 
 def _run(run: Run) -> tuple[Cell, ...]:
-    steps = [rank.step_us for rank in run.ranks if rank.step_us is not None]
-    parts = zip(*map(_parts, run.ranks), strict=True)
     missing = f" of {len(run.ranks) + run.unreadable}" if run.unreadable else ""
     return (
         Name(run.name),
         Amount(f"{len(run.ranks)}{missing}", len(run.ranks)),
-        _time(median(steps) if steps else None),
-        *(Amount(percent(share), share) for share in map(fmean, parts)),
+        _time(run.step_us),
+        *(Amount(percent(share), share) for share in run.shares),
         run.verdict.kind.label,
         Words(": ".join(run.findings[0])) if run.findings else "",
     )
 
 
-def _rules(runs: Sequence[Run]) -> Table:
+def _rules(runs: Sequence[Run], limit: int | None = None) -> Table:
     """The rules that found something, and in how many runs."""
     found: dict[str, list[str]] = {}
     for run in runs:
@@ -85,11 +171,11 @@ def _rules(runs: Sequence[Run]) -> Table:
         for rule, names in sorted(found.items(), key=lambda item: -len(item[1]))
     ]
     columns = (Column("rule"), Column("runs", number=True), Column("such as"))
-    return Table(columns, rows_of(rows), "Findings", noun=("rule", "rules"))
+    return Table(columns, rows_of(rows, limit), "Findings", noun=("rule", "rules"))
 
 
 def _ranks(ranks: Sequence[tuple[str, Rank]]) -> Table:
-    titles = ("rank", "window", "a step", *_SHARES)
+    titles = ("rank", "window", "a step", *SHARES)
     more = len(ranks) - _RANKS
     rest = (f"`torchwhy export` has the other {counted(more, 'rank')}, too.",) if more > 0 else ()
     return Table(
@@ -112,16 +198,10 @@ def _rank(name: str, rank: Rank) -> tuple[Cell, ...]:
         Amount(str(rank.rank), rank.rank),
         _time(rank.window_us),
         _time(rank.step_us),
-        *(Amount(percent(share), share) for share in _parts(rank)),
+        *(Amount(percent(share), share) for share in shares_of(rank)),
         rank.limit.label,
         rank.finding,
     )
-
-
-def _parts(rank: Rank) -> tuple[float, ...]:
-    """The shares of a rank's window in the order of `_SHARES`."""
-    waits = min(rank.waited_us, rank.exposed_us)
-    return tuple(map(rank.share, (rank.compute_us, rank.exposed_us - waits, waits, rank.window_us - rank.busy_us)))
 
 
 def _time(time_us: float | None) -> Cell:

@@ -26,7 +26,7 @@ _HANDLER: Final = re.compile(r"(?P<process>.+?)\.(?P<window>\d+)\.pt\.trace\.jso
 """Names of the files of `torch.profiler.tensorboard_trace_handler`: WORKER.NANOSECONDS.pt.trace.json, once per
 window."""
 
-_ALL: Final = "; torchwhy report and torchwhy export read all runs of a folder"
+_ALL: Final = "; torchwhy explain, report and export read all runs of a folder"
 
 _RANK: Final = re.compile(r"(?i)rank[^0-9a-z]?(\d+)")
 

@@ -26,14 +26,16 @@ def path_of(name: str | os.PathLike[str]) -> Path:
         return Path(name)
     url = str(name)
     try:
-        from upath import UPath
+        from torchwhy.trace.file.remote_paths import RemotePath
     except ImportError as error:
         raise TraceError(f"{url} needs the package universal_pathlib: pip install torchwhy[urls]") from error
     try:
-        path = UPath(url)
+        path = RemotePath(url)
         path.exists()
+    except TraceError:
+        raise
+    except OSError as error:
+        raise TraceError(f"{url} cannot be reached: {' '.join(str(error).split())}") from error
     except (ImportError, ValueError) as error:
         raise TraceError(f"{url} cannot be opened: {' '.join(str(error).split())}") from error
-    except Exception as error:  # clients of buckets have classes of errors without a common base
-        raise TraceError(f"{url} cannot be reached: {' '.join(str(error).split()) or type(error).__name__}") from error
     return cast("Path", path)

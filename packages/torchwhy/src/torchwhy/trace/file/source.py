@@ -162,6 +162,8 @@ class Chunks:
             data = self._file.read(size)
         except UnicodeDecodeError as error:
             raise ArgumentTypeError(f"{self.name} is open as text; open it in binary mode ('rb')") from error
+        except TraceError:  # of a URL
+            raise
         except OSError as error:
             raise TraceError(f"{self.name} cannot be read: {error.strerror or error}") from error
         if isinstance(data, str):
@@ -275,6 +277,8 @@ def _open(name: str) -> Readable:
         if path.is_fifo():
             return _open_pipe(name)
         return path.open("rb")
+    except TraceError:  # of a URL
+        raise
     except IsADirectoryError as error:
         raise TraceError(f"{name} is a folder; name a trace file in it") from error
     except FileNotFoundError as error:
