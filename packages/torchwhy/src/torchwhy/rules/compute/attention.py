@@ -81,7 +81,7 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Costs: the weights, heads times length squared, are written and read several times; memory grows with the square of
     the length. At stake is the time beyond both products at the device's peak, if shapes and peaks are known; else all
-    but half of the products' time.
+    but half of the products' time. On a processor all of the time is.
 
     Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a causal mask.
 

@@ -121,12 +121,12 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
 def tables_one_by_one(
     trace: Trace, *, tables: int = 8, short_us: float = 100.0, share: float = 0.05
 ) -> Iterator[Finding]:
-    """Each column is looked up in a small table of its own, one after the other.
+    """Each column is looked up in a separate small table, one after the other.
 
     Sees: eight or more `aten::embedding` in a row, at most four other operators between two, with as many indices and
-    vectors of one width, and `aten::cat` or `stack` after them, of tensors of that shape. They take less than 100 us each (median), and all together, with
-    their backward pass and what the optimizer does on such tables, 5% of the window or more; on a GPU only the part during which the device waits. Needs recorded
-    shapes.
+    vectors of one width, and `aten::cat` or `stack` after them, of tensors of that shape. They take less than 100 us
+    each (median), and all together, with their backward pass and what the optimizer does on such tables, 5% of the
+    window or more; on a GPU only the part during which the device waits. Needs recorded shapes.
 
     Costs: each lookup pays the overhead of its calls, in the forward pass, in the backward pass and in the optimizer.
 

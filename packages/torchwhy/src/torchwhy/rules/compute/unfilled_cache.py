@@ -27,8 +27,8 @@ def unfilled_cache(trace: Trace, *, times: float = 2.0, share: float = 0.05) -> 
     """Attention reads all of a preallocated cache, of which little is filled.
 
     Sees: `aten::scaled_dot_product_attention` with a mask, right after `aten::slice` and `copy_` wrote a part of a
-    tensor of the keys' shape: the end of that part is at most half of the keys. Together 5% of the window or more. Needs
-    recorded shapes and values.
+    tensor of the keys' shape: the end of that part is at most half of the keys. Together 5% of the window or more.
+    Needs recorded shapes and values.
 
     Costs: the mask hides the positions that aren't filled, but their keys and values are read and multiplied. At stake
     is their part of the time.

@@ -26,8 +26,8 @@ OFTEN: Final = 0.75
 """If it happens in at least this share of the steps, it happens in each."""
 
 BATCHES: Final = 4
-"""Batches of a validation for each one that is trained, unless they are larger. Fewer may be targets of the loss: double
-Q-learning asks two networks of one form about the next states."""
+"""Batches of a validation for each one that is trained, unless they are larger. Fewer may be targets of the loss:
+double Q-learning asks two networks of one form about the next states."""
 
 
 @rule(
