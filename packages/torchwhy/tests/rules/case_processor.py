@@ -23,6 +23,15 @@ def a_sort_takes_most():
     return program([("aten::sort", 800, 2), ("aten::add", 100, 2), ("aten::mm", 100, 2)])
 
 
+def drops(trained):
+    story = program([("aten::dropout", 800, 2), ("aten::add", 100, 2), ("aten::mm", 100, 2)])
+    for i in range(3 if trained else 0):
+        story.op("aten::native_dropout", 1006 * i + 2, 700, Sequence_number=5 + i)
+        node = "autograd::engine::evaluate_function: NativeDropoutBackward0"
+        story.op(node, 1006 * i + 900, 50, Sequence_number=5 + i, Fwd_thread_id=1)
+    return story
+
+
 @silent("cpu-hotspot")
 def a_short_operator_loses_its_processor():
     """Of a hundred calls of 5 us seven last as long as another program's turn."""

@@ -97,6 +97,16 @@ def a_number_after_the_other():
     return over_elements()
 
 
+@silent("item-per-step")
+def an_operator_reads_numbers_itself():
+    story = Story(gpu=None)
+    for at in story.steps(3, 10_000):
+        story.op("aten::unique_dim", at + 10, 9000)
+        for k in range(500):
+            story.op("aten::item", at + 20 + 12 * k, 4)
+    return story
+
+
 def texts(formats=True, reads=100):
     """Steps that turn a tensor into text; or the same operators without those it begins with."""
     story = Story(gpu=None)
@@ -136,13 +146,17 @@ def numbers_are_read_alone():
     return texts(formats=False)
 
 
-def training(nodes, calls=(20, 20, 20, 20), first=0):
+def training(nodes, calls=(20, 20, 20, 20), first=0, inside=(0, 0, 0, 0)):
     story = Story(gpu=None)
     for i, (back, forward) in enumerate(zip(nodes, calls, strict=True)):
         at = 10_000 * i
         story.step(first + i, at, 10_000)
         for k in range(forward):
             story.op("aten::linear", at + 50 * k, 40)
+        if inside[i]:
+            story.op("aten::gru", at + 1000, 1900)
+        for k in range(inside[i]):
+            story.op("aten::mm", at + 1010 + 10 * k, 8)
         for k in range(back):
             story.op("autograd::engine::evaluate_function: AddmmBackward0", at + 3000 + 20 * k, 18)
     return story
@@ -161,6 +175,11 @@ def the_same_backward_in_every_step():
 @silent("growing-graph")
 def sequences_become_longer():
     return training((40, 80, 120, 160), calls=(20, 40, 60, 80))
+
+
+@silent("growing-graph")
+def a_recurrent_layer_goes_through_longer_sequences():
+    return training((40, 80, 120, 160), inside=(40, 80, 120, 160))
 
 
 @silent("growing-graph")

@@ -508,3 +508,81 @@ def a_slow_backward_of_pytorchs_own():
 @silent("slow-custom-backward")
 def compiled_code_runs_backward():
     return own_function(600, "CompiledFunctionBackward")
+
+
+def acted(targets):
+    """Training with 16 rows, whose targets come from passes without a graph of 16 rows each."""
+    story = Story(gpu=None)
+    for at in story.steps(5, 1000):
+        for k in range(targets):
+            story.op("aten::linear", at + 10 + 100 * k, 90, Input_Dims=[[16, 32], [64, 32], [64]])
+        story.op("aten::linear", at + 10 + 100 * targets, 50, Input_Dims=[[16, 32], [64, 32], [64]], Sequence_number=at)
+        story.op(NODE + "AddmmBackward0", at + 800, 80, Sequence_number=at, Fwd_thread_id=1)
+        story.note("Optimizer.step#SGD.step", at + 900, 50)
+    return story
+
+
+@silent("validation-each-step")
+def double_q_learning_asks_two_networks():
+    return acted(3)
+
+
+def decodes(end, masked=True, keys=2048):
+    """Steps that write one position of a cache and attend to all of it."""
+    story = Story(gpu=None)
+    cache, mask = [8, 4, keys, 64], [[1, 1, 1, keys]] if masked else []
+    for at in story.steps(4, 1000):
+        for k in range(2):
+            inputs = ["", "2", str(end - 1), str(end), "1"]
+            story.op("aten::slice", at + 10 + 30 * k, 5, Input_Dims=[cache, [], [], [], []], Concrete_Inputs=inputs)
+            story.op("aten::copy_", at + 20 + 30 * k, 5, Input_Dims=[[8, 4, 1, 64], [8, 4, 1, 64], []])
+        dims = [[8, 4, 1, 64], cache, cache, *mask]
+        story.op("aten::scaled_dot_product_attention", at + 100, 600, Input_Dims=dims)
+    return story
+
+
+@fires("unfilled-cache")
+def attention_over_an_empty_cache():
+    return decodes(20)
+
+
+@silent("unfilled-cache")
+def attention_over_a_full_cache():
+    return decodes(1900)
+
+
+@silent("unfilled-cache")
+def a_ring_buffer_needs_no_mask():
+    return decodes(20, masked=False)
+
+
+def columns(tables, width=8):
+    story = Story(gpu=None)
+    for at in story.steps(4, 2000):
+        for k in range(tables):
+            table = [10 + k, width if k % 2 else 8]
+            story.op("aten::select", at + 40 * k, 5, Input_Dims=[[256, tables], [], []])
+            story.op("aten::embedding", at + 40 * k + 10, 20, Input_Dims=[table, [256], [], [], []])
+        joined = [[[256, 8]] * tables, []] if tables < 30 else [[], []]
+        story.op("aten::cat", at + 40 * tables, 20, Input_Dims=joined)
+    return story
+
+
+@fires("tables-one-by-one")
+def a_table_for_each_column():
+    return columns(26)
+
+
+@fires("tables-one-by-one")
+def a_list_too_long_to_be_recorded():
+    return columns(40)
+
+
+@silent("tables-one-by-one")
+def three_columns():
+    return columns(3)
+
+
+@silent("tables-one-by-one")
+def columns_of_several_widths():
+    return columns(26, width=16)

@@ -12,6 +12,7 @@ from tests.rules import (
     case_host_bound,
     case_optimizer,
     case_ordinary,
+    case_processor,
     case_steps,
     case_tensor_loops,
     case_trust_recorded,
@@ -704,3 +705,10 @@ def test_replaying_compiled_parts_is_advised_where_the_device_waits_for_these(co
         story.op("Torch-Compiled Region: 0/0", 0, compiled_us)
     advice = fewer_launches(story.trace(), Intervals.union([0], [1_000_000]))
     assert ("the compiled parts" in advice) == (compiled_us > 500)
+
+
+@pytest.mark.parametrize(("trained", "severity"), [(True, "info"), (False, "low")])
+def test_dropout_of_what_is_trained_is_no_fault(trained, severity):
+    finding = one(case_processor.drops(trained), "cpu-hotspot")
+    assert finding.severity == severity
+    assert ("dropout2d" in finding.fix) == trained

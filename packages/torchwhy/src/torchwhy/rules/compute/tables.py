@@ -1,26 +1,33 @@
-"""Gradients of whole tables of vectors, of which a batch reads some rows."""
+"""Tables of vectors: gradients of whole tables for some rows, and many small tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from typing import Final
 
 import numpy as np
 
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.forward_pass import forward_pass, work_of
+from torchwhy.trace.derived.forward_pass import ForwardPass, backward_of, forward_pass, work_of
+from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.shapes import Shape, shapes, tensor_lists
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER
 from torchwhy.trace.meaning.arithmetic import DENSE_TABLE_GRADIENT, TABLE_LOOKUP
 from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.tensors import CONCATENATE
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
-__all__ = ["dense_table_gradient"]
+__all__ = ["dense_table_gradient", "tables_one_by_one"]
+
+APART: Final = 4
+"""At most this number of the program's operators is between the lookups of two columns."""
 
 
 @rule("D35", "dense-table-gradient", source="rows of a table against the indices of a batch", frees="device")
@@ -103,3 +110,74 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
     parent = trace.calls.parent[rows]
     found: Int32 = np.unique(np.where(parent >= 0, parent, rows)).astype(np.int32)
     return found
+
+
+@rule(
+    "D79",
+    "tables-one-by-one",
+    source="lookups in many tables whose results are joined",
+    frees="host",
+)
+def tables_one_by_one(
+    trace: Trace, *, tables: int = 8, short_us: float = 100.0, share: float = 0.05
+) -> Iterator[Finding]:
+    """Each column is looked up in a separate small table, one after the other.
+
+    Sees: eight or more `aten::embedding` in a row, at most four other operators between two, with as many indices and
+    vectors of one width, and `aten::cat` or `stack` after them, of tensors of that shape. They take less than 100 us
+    each (median), and all together, with their backward pass and what the optimizer does on such tables, 5% of the
+    window or more; on a GPU only the part during which the device waits. Needs recorded shapes.
+
+    Costs: each lookup pays the overhead of its calls, in the forward pass, in the backward pass and in the optimizer.
+
+    Fix: one `nn.Embedding` for all columns, with an offset added to the codes of each:
+    `table(codes + offsets).flatten(1)`.
+
+    Known problems: tables are known by their shapes. What an optimizer does on lists of weights isn't counted.
+    """
+    program, window, events = trace.derived(forward_pass), trace.derived(steady_window), trace.events
+    joins = np.flatnonzero(events.are(CONCATENATE, program.rows)).tolist()
+    found = [(mine, join) for join in joins if len(mine := _lookups_before(trace, program, join)) >= tables]
+    if not found:
+        return
+    rows = program.rows[np.concatenate([mine for mine, _ in found])]
+    if float(np.median(events.dur[rows])) > short_us * 1000:
+        return
+    spans = Intervals.union(
+        [events.ts[program.rows[mine[0]]] for mine, _ in found], [events.end[program.rows[join]] for _, join in found]
+    )
+    updates = _in_optimizers(trace, {taken[0] for row in rows.tolist() if (taken := shapes(trace, row))})
+    when = spans | events.times_of(np.concatenate((backward_of(trace, rows), updates)))
+    part = window.share(at_stake(trace, when))
+    if part < share:
+        return
+    most = max(len(mine) for mine, _ in found)
+    yield Finding(
+        title=f"Columns are looked up in {most} tables one by one: {percent(part)} of the time",
+        confidence="medium",
+        stretches=when,
+        window=window,
+        evidence=evidence(trace, rows),
+        cause="A loop calls an embedding for each column, and joins the results.",
+        fix="One nn.Embedding for all columns, with an offset added to the codes of each: "
+        "table(codes + offsets).flatten(1).",
+    )
+
+
+def _lookups_before(trace: Trace, program: ForwardPass, join: int) -> list[int]:
+    """The lookups right before an operator, of equal indices' shapes and widths, unless it joins something else."""
+    found: list[int] = []
+    width: Shape | None = None
+    for i in range(join - 1, -1, -1):
+        if (found or [join])[-1] - i > APART + 1 or program.step[i] != program.step[join]:
+            break
+        if not trace.events.are(TABLE_LOOKUP, program.rows[i : i + 1])[0]:
+            continue
+        taken = program.shapes[i]
+        made = (*taken[1], taken[0][-1]) if len(taken) == 2 else None
+        if made is None or (width is not None and made != width):
+            break
+        width = made
+        found.append(i)
+    joined = program.lists[join][0] if program.lists[join] else [width]  # long lists aren't recorded
+    return found[::-1] if width in joined else []

@@ -20,7 +20,7 @@ from torchwhy.trace.derived.shapes import dtypes, elements, growth, shapes, valu
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import OPTIMIZER
-from torchwhy.trace.meaning.arithmetic import CONVOLUTION, COSINE, LINEAR, READS_ALL, READS_AND_WRITES
+from torchwhy.trace.meaning.arithmetic import CONVOLUTION, COSINE, DROPOUT, LINEAR, READS_ALL, READS_AND_WRITES
 from torchwhy.trace.meaning.communication import EXCHANGE
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
 from torchwhy.trace.meaning.frames import MODULE, own_frame
@@ -77,9 +77,9 @@ def cpu_hotspot(
 
     Costs: it is where the time goes. For matrix products, convolutions and attention this is expected. For other
     operators the finding shows where to look, not a fault: severity is low at half of all operators' time or more, and
-    info below that, unless a way around it is known (joining tensors, absolute values of complex numbers, cosines of
-    pairs by broadcasting, float64, draws without replacement, factors completed to square matrices, weights made
-    again).
+    info below that and for the dropout of what is trained, unless a way around it is known (joining tensors, absolute
+    values of complex numbers, cosines of pairs by broadcasting, float64, draws without replacement, factors completed
+    to square matrices, weights made again).
 
     Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
     channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for
@@ -115,7 +115,7 @@ def cpu_hotspot(
     taken = trace.events.times_of(same).clip(window.start, window.end)
     part, whole = spent[best] / total, min(window.share(taken), spent[best] / length)  # threads may work together
     fix, known = _hotspot_fix(trace, name, same, times, heavy=heavy)
-    wanted = heavy or (not known and _updating(trace, same))
+    wanted = heavy or (not known and (_updating(trace, same) or _drops_in_training(trace, same)))
     seen = by_shape(trace, same, times)
     line = own_frame(seen[0].stack)
     yield Finding(
@@ -186,6 +186,11 @@ def _updating(trace: Trace, rows: Int32) -> bool:
     return 2 * int(np.count_nonzero(steps.overlap(trace.events.ts[rows], trace.events.end[rows]))) > len(rows)
 
 
+def _drops_in_training(trace: Trace, rows: Int32) -> bool:
+    """Whether they are the dropout of what is trained."""
+    return bool(trace.events.are(DROPOUT, rows[:1])[0] and differentiated(trace, rows).any())
+
+
 def _fills_weights(trace: Trace, rows: Int32) -> bool:
     """Whether a tensor of the shape of a layer's weight is filled three times or more, and others hardly."""
     program = trace.derived(forward_pass)
@@ -254,6 +259,8 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
                 "where less is wanted than all of it: torch.linalg.svdvals or eigvalsh for values alone, a power "
                 "iteration for the largest (torch.nn.utils.parametrizations.spectral_norm), torch.svd_lowrank for a few"
             )
+        elif _drops_in_training(trace, rows):
+            advice.append("drop whole channels (F.dropout1d, F.dropout2d): a random number is drawn for each element")
         elif trace.events.are(MAKE_TENSOR, rows[:1])[0]:
             advice.append("make the tensor once, before the loop, or a smaller one")
         elif trace.events.are(FUSED_BY_COMPILERS, rows[:1])[0] and not _updating(trace, rows):
@@ -262,6 +269,8 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
             if not trace.events.any_of(REGION):
                 advice.append("torch.compile computes it together with its neighbours")
     if not advice:
+        if not differentiated(trace, rows).any() and not trace.events.are(DROPOUT, rows[:1])[0]:
+            advice.append("where its input doesn't change from step to step, compute it once, before the loop")
         advice.append("call it less often, or on less data")
     text = "; ".join(advice)
     return (text if text.startswith("torch.") else text[0].upper() + text[1:]) + ".", known

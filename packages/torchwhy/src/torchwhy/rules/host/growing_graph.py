@@ -9,8 +9,8 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
 from torchwhy.trace.model.steps import Step, main_phase
 from torchwhy.trace.model.trace import Trace
@@ -28,7 +28,8 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
     """The backward pass grows from step to step, the forward pass doesn't.
 
     Sees: over three steps or more, each of which runs more nodes of autograd than the one before, 5% more at the end
-    than at the beginning, while the operators the program calls itself stay as many (within 2%).
+    than at the beginning, while the operators outside of the backward pass stay as many (within 2%), those that others
+    call included.
 
     Costs: every step goes back through all steps before it, and keeps their tensors: time and memory grow without end.
     At stake is the time of the nodes that earlier steps left, as many as the steps so far have added; it grows further
@@ -38,15 +39,17 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
     logged, and no `retain_graph=True` around a loop.
 
     Known problems: a graph that is kept and never gone back through shows in the memory only: record with --memory and
-    see memory-creep. Sequences that become longer from step to step are left out by their operators.
+    see memory-creep. Sequences that become longer from step to step are left out by their operators: one call of a
+    recurrent layer on a processor runs operators for each time step.
     """
     found = main_phase(trace.steps_found)
     if len(found) < steps:
         return
     events = trace.events
-    nodes, outer = events.of(AUTOGRAD_NODE), trace.derived(outer_operators)
-    outer = outer[(events.lane[outer] == trace.main_lane) & ~events.are(AUTOGRAD_NODE, outer)]
-    back, forward = _per_step(trace, found, nodes), _per_step(trace, found, outer)
+    nodes = events.of(AUTOGRAD_NODE)
+    operators = np.flatnonzero((events.kind == Kind.OPERATOR) & (events.lane == trace.main_lane)).astype(np.int32)
+    operators = operators[~trace.calls.within(operators, nodes)]
+    back, forward = _per_step(trace, found, nodes), _per_step(trace, found, operators)
     if not back[0] or not (np.diff(back) > 0).all() or back[-1] < growth * back[0]:
         return
     if not forward.min() or forward.max() > alike * forward.min():
@@ -64,7 +67,7 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
         window=trace.window,
         evidence=evidence(trace, last, note=f"in {found[-1].name}"),
         cause="A value kept from one step refers to that step's graph, and the next step's loss to that value: the "
-        f"operators the program calls stay at {int(np.median(forward)):,} per step.",
+        f"operators of the forward pass stay at {int(np.median(forward)):,} per step.",
         fix="detach() values that one step passes to the next (hidden state, running loss); loss.item() for numbers "
         "only logged; no retain_graph=True around the loop.",
         linked=True,

@@ -12,6 +12,7 @@ from torchwhy.rules.host.syncs import explicit_sync
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.launches import device_known
 from torchwhy.trace.derived.steady_state import steady_window
@@ -32,7 +33,8 @@ def item_per_step(
 
     Sees: more than one `aten::item` (or `is_nonzero`, `equal`) per step within which the host waits for the device,
     where explicit-sync doesn't name these waits already. Reading a tensor that lies on the CPU is cheap: it counts at
-    100 or more per step with 1% of the window, or where a loop that reads number after number takes 5%.
+    100 or more per step with 1% of the window, or where a loop that reads number after number takes 5%, and not within
+    another operator.
 
     Costs: each makes the host wait until the device has finished everything before it. On the CPU: Python and an
     operator or two for every single number.
@@ -52,7 +54,8 @@ def item_per_step(
     texts = trace.derived(tensor_texts).spans
     rows = rows[trace.events.covered(rows, texts) == 0]
     waiting, waits = _waiting(trace, rows)
-    free = np.setdiff1d(_outermost(trace, rows), waiting)
+    called = trace.derived(outer_operators)  # unique() reads numbers itself
+    free = np.intersect1d(np.setdiff1d(_outermost(trace, rows), waiting), called)
     if len(waiting) > per_step * steps and not np.isin(waits, _reported(trace)).any():
         yield Finding(
             title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",

@@ -25,6 +25,10 @@ __all__ = ["validation_each_step"]
 OFTEN: Final = 0.75
 """If it happens in at least this share of the steps, it happens in each."""
 
+BATCHES: Final = 4
+"""Batches of a validation for each one that is trained, unless they are larger. Fewer may be targets of the loss:
+double Q-learning asks two networks of one form about the next states."""
+
 
 @rule(
     "B35", "validation-each-step", source="forward passes without a graph between steps of the optimizer", frees="all"
@@ -33,9 +37,9 @@ def validation_each_step(trace: Trace, *, larger: float = 2.0, share: float = 0.
     """The model that is trained runs without gradients, on more data, in every step.
 
     Sees: between steps of an optimizer, in three quarters of them or more, `aten::linear` and convolutions without a
-    node in the backward pass, with all the weights (by their shapes) that those with a node have. Together they take
-    twice the inputs of the training pass or more, and each call as many as a call in training or more. From the first
-    to the last of such calls takes 10% of the window or more.
+    node in the backward pass, with all the weights (by their shapes) that those with a node have. One of them takes
+    twice the inputs of any in training or more, or there are four times as many that take as much. From the first to
+    the last of such calls takes 10% of the window or more.
 
     Costs: a validation over much data in each step takes longer than the training.
 
@@ -96,5 +100,8 @@ def _validates(trained: dict[Shape, list[int]], alone: dict[Shape, list[int]], l
     """Whether the passes without a graph go through all trained weights, with more data."""
     if not trained or not set(trained) <= set(alone):
         return False
-    most = all(max(alone[weight]) >= max(sizes) for weight, sizes in trained.items())
-    return most and all(sum(alone[weight]) >= larger * sum(sizes) for weight, sizes in trained.items())
+    wider = all(max(alone[weight]) >= larger * max(sizes) for weight, sizes in trained.items())
+    as_large = {weight: [size for size in alone[weight] if size >= max(sizes)] for weight, sizes in trained.items()}
+    oftener = all(len(as_large[weight]) >= BATCHES * len(sizes) for weight, sizes in trained.items())
+    more = all(sum(alone[weight]) >= larger * sum(sizes) for weight, sizes in trained.items())
+    return (wider and more) or oftener
