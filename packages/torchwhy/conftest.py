@@ -4,6 +4,8 @@ import gc
 import os
 from importlib.util import find_spec
 
+import pytest
+
 FRAMEWORKS = {
     "lightning.py": ("lightning", "pytorch_lightning"),
     "transformers.py": ("transformers",),
@@ -24,12 +26,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Thousands of tests are millions of objects that stay: the collector would look through them again and again."""
     gc.disable()
-
-
-def pytest_collection_finish():
-    """What was collected stays until the end."""
-    gc.freeze()
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
