@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
+gc.set_threshold(100_000, 50, 100)  # documents are many objects that stay: the default takes a tenth of the build
 
 project = ""  # each package sets its own
 URLS = {

@@ -1,7 +1,10 @@
 """What is not collected: programs, and hand-offs to frameworks that are missing."""
 
+import gc
 import os
 from importlib.util import find_spec
+
+import pytest
 
 FRAMEWORKS = {
     "lightning.py": ("lightning", "pytorch_lightning"),
@@ -21,3 +24,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Several processes share the cores: OpenMP's threads that wait for each other must sleep rather than keep a core
     # busy. PyTorch reads this when it is loaded, later than this file.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Thousands of tests are millions of objects that stay: the collector would look through them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -142,7 +142,7 @@ def test_phasers_are_the_definition(rng, form, dtype, leading, time, width):
 def test_rows_of_settings_broadcast_with_channels(rng, file):
     """Channels with the same settings share the oscillator's work, unless their phases differ."""
     gain, delay, phaser = (form[file == "composite"].values[0] for form in (GAIN, DELAY, PHASER))
-    x, past, phase, state = given(rng, (4, 3), 600)
+    x, past, phase, state = given(rng, (4, 3), 120)
     phase[:, :2] = phase[:, :1]
     for own in ((), (3,), (4, 1), (1, 1), (4, 3)):
         one, two, three = (settings(rng, kind, *own) for kind in ("gain", "delay", "phaser"))
