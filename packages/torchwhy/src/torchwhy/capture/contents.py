@@ -171,6 +171,7 @@ class ContentsWatch(WatchingMode):
 
     Attributes:
         over: whether nothing more is watched.
+        trouble: the error that ended the watch.
     """
 
     def __init__(self, cost_ns: int = COST_NS, has_steps: bool = True) -> None:
@@ -182,6 +183,7 @@ class ContentsWatch(WatchingMode):
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self.over = False
+        self.trouble: Exception | None = None
         self._cost_ns = cost_ns
         self._process = os.getpid()
         self._entered = False
@@ -278,7 +280,7 @@ class ContentsWatch(WatchingMode):
     def _end_for(self, error: Exception) -> None:
         if is_programs(error):
             raise error
-        self.over = True
+        self.over, self.trouble = True, error
 
     def _before(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
         facts = _facts(func)

@@ -111,6 +111,7 @@ class Recorder:
         self.schedule, self._passed, self._ready = schedule, passed, ready
         self._folder = folder
         self._keep = True
+        self._torn = False  # whether an error has interrupted the profiler; it may crash when it ends a window then
         self._steps = 0  # of the window that is open
         self._began: _Beginning | None = None  # of the window that is open
         self._collections: _Collections | None = None  # from the start on
@@ -162,7 +163,7 @@ class Recorder:
 
     def salvage(self) -> list[Window]:
         """The windows, and what was stopped without being kept; for when nothing better came."""
-        if self._profiler.profiler is not None and self.schedule is None:
+        if self._profiler.profiler is not None and self.schedule is None and not self._torn:
             self._keep = True
             self._save(self._profiler)
         return self.windows
@@ -171,6 +172,9 @@ class Recorder:
         """End; a window that is open is kept as it is, or not exported. Whoever comes second waits for the first."""
         with self._stopping:
             if not self.running:
+                return
+            if self._torn:
+                self.abort()
                 return
             self.running = False
             if self._collections is not None:
@@ -195,12 +199,18 @@ class Recorder:
         if self._began is not None:
             self._began.end()
         kineto = self._profiler.profiler
-        if kineto is not None and getattr(kineto, "entered", False) and kineto.kineto_results is None:
+        if kineto is not None and kineto.entered and kineto.kineto_results is None and self._may_record():
             from torch._C._autograd import _disable_profiler
 
             kineto.kineto_results = _disable_profiler()
             detach_labels()
         atexit.unregister(self.abort)
+
+    def _may_record(self) -> bool:
+        """Whether PyTorch may record; it shows that only for the thread that asks."""
+        from torch._C._autograd import _profiler_enabled
+
+        return _profiler_enabled() or self.options.all_threads or threading.get_ident() != self.thread
 
     def _action(self, step: int) -> Any:
         from torch.profiler import ProfilerAction
@@ -251,7 +261,11 @@ class Recorder:
     def _inside(self) -> Iterator[None]:
         self.busy = True
         try:
-            yield
+            with _unseen():
+                yield
+        except BaseException:
+            self._torn = True
+            raise
         finally:
             self.busy = False
 
@@ -301,6 +315,13 @@ class _Beginning:
 
     def since(self) -> tuple[Compiled, ProcessorTime, StackSamples]:
         return self._compiler.since(), self._processor.since(), self._stacks.end()
+
+
+def _unseen() -> Any:
+    """Return a context in which labels, which are operators, are not passed to the program's dispatch modes."""
+    import torch
+
+    return torch._C._DisableTorchDispatch()
 
 
 class _Collections:
@@ -355,8 +376,10 @@ class _Collections:
         if phase == "start":
             self._began_ns = time.thread_time_ns()
             self._label = self._record_function(COLLECTION)
-            self._label.__enter__()
+            with _unseen():
+                self._label.__enter__()
         elif self._label is not None:
             label, self._label = self._label, None
-            label.__exit__(None, None, None)
+            with _unseen():
+                label.__exit__(None, None, None)
             self.spent_ns += time.thread_time_ns() - self._began_ns

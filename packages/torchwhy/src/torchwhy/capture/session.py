@@ -317,6 +317,8 @@ class Session:
         def result() -> Contents:
             self._watch_no_more()
             watch.end()
+            if watch.trouble is not None:
+                self.notes.append(f"contents of tensors were examined until an error: {described(watch.trouble)}")
             return watch.result()
 
         return contained(result, self._note_error)()

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
+from torchwhy.capture.containment import contained
+
 __all__ = ["DEEPEST", "IMPORTING", "RECORDING", "StackSampler", "StackSamples", "name_places"]
 
 EVERY_S: Final = 0.002
@@ -89,7 +91,7 @@ class StackSampler:
         self._trouble: Exception | None = None
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
-        _thread.start_new_thread(self._watch, ())
+        _thread.start_new_thread(contained(self._watch, self._fail), ())
 
     def stop(self) -> None:
         """Look no more."""
@@ -108,11 +110,12 @@ class StackSampler:
         _watching.add(this)
         try:
             self._look(switching)
-        except Exception as error:  # noqa: BLE001 - Python would only print it
-            self._trouble = error
         finally:
             switching.restore()
             _watching.discard(this)
+
+    def _fail(self, error: Exception) -> None:
+        self._trouble = error
 
     def _look(self, switching: _SwitchInterval) -> None:
         while not self._ended.acquire(timeout=self._every):

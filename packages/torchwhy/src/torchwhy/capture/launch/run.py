@@ -87,6 +87,7 @@ def launch(
         ArgumentError: there is no such script, or a setting is invalid.
     """
     process = os.getpid()
+    launched: _Launched | None = None
     try:
         program.check()
         launched = _Launched(program, settings(), report, complain)
@@ -95,6 +96,7 @@ def launch(
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the program runs
         complain(f"torchwhy cannot record the program: {described(error)}")
+    if launched is None:
         return run_to_end(program.run)
     ending = run_to_end(launched.run)
     if os.getpid() != process:
