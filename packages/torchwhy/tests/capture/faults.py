@@ -16,19 +16,20 @@ import random
 import signal
 import sys
 import tempfile
-import threading
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 
 ERRORS = (RuntimeError, OSError, AssertionError, ValueError, KeyError, MemoryError, TypeError)
 
-# The boundary itself; what runs the program as Python does; a counter that Python calls for each call.
+# The boundary itself; what runs the program as Python does; a counter that Python calls for each call. Functions that
+# wrap the program's (`functools.wraps`) only pass on, and are left out, too.
 TRUSTED = (
     *("containment:", "session:_contained", "session:Session.contain", "session:Session._attempt"),
     *("session:Session.fail", "session:Session.give_up", "session:Session._note_error", "main_thread:_Pending"),
     *("launch.program:Program", "launch.program:_run", "launch.ending:", "launch.importing:_Finder"),
     *("launch.importing:_Loader", "launch.run:launch", "launch.run:_Launched.run", "python_calls:PythonCalls._note"),
     *("launch.run:_Launched._lose", "launch.run:_Launched._reported", "launch.run:_Launched.finish"),
+    *("launch.run:_Launched._closed", "launch.run:_Launched._run", "launch.run:_Launched._is_in_script"),
 )
 
 TRAINING = """
@@ -96,7 +97,8 @@ class Instrumented(SourceFileLoader):
             if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
                 inside = f"{name}{child.name}."
             self._visit(child, inside)
-            if isinstance(child, ast.FunctionDef) and not name.startswith("environment"):
+            passes_on = "functools.wraps" in ", ".join(map(ast.unparse, getattr(child, "decorator_list", ())))
+            if isinstance(child, ast.FunctionDef) and not passes_on:
                 place = inside.removesuffix(".")
                 begins = ast.parse(f"__hit__({place!r})").body
                 at = int(ast.get_docstring(child) is not None)
@@ -142,18 +144,10 @@ def wrapped(function, name):
 
 
 def state():
-    """What a program could notice of a recorder that has ended."""
+    """What of a recorder that has ended would disturb the program; hooks that an error has left do nothing."""
     import torch
-    from torch.nn.modules import module
-    from torch.optim import optimizer
-    from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-    label = torch.autograd.profiler.record_function
-    changed = torch.compile, threading.Thread.start, label.__enter__, label.__exit__, _BaseDataLoaderIter.__next__
-    hooks = module._global_forward_pre_hooks, module._global_forward_hooks, optimizer._global_optimizer_post_hooks
     return {
-        "functions": [hasattr(function, "__wrapped__") for function in changed],
-        "hooks": [*map(len, hooks)],
         "profiler": torch._C._autograd._profiler_enabled(),
         "modes": torch._C._len_torch_dispatch_stack(),
         "collections": len(gc.callbacks),
