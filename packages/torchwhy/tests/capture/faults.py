@@ -165,7 +165,10 @@ def run(source, folder):
     script = folder / "program.py"
     script.write_text(source)
     said = []
-    settings = functools.partial(Settings, folder / "run", Schedule(1, 1, 2), Options(), "auto", Limits())
+
+    def settings():
+        return Settings(folder / "run", Schedule(1, 1, 2), Options(), "auto", Limits())
+
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         ending = launch(Program(str(script), ()), settings, lambda capture: said.append(str(capture)), said.append)

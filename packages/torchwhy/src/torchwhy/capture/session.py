@@ -46,7 +46,8 @@ def _contained(method: F) -> F:
 
     @functools.wraps(method)
     def run(self: Session, *args: Any, **kwargs: Any) -> None:
-        self._attempt(method, self, *args, **kwargs)
+        if not self.stopped or self._failed:
+            self._attempt(method, self, *args, **kwargs)
 
     return run  # type: ignore[return-value]
 
@@ -110,13 +111,14 @@ class Session:
         self._after_windows = 0  # steps, with which recorded ones are compared
         self._calls: PythonCalls | None = None  # while they are counted
         self._calls_a_step = 0  # where stacks are recorded because calls are few
+        self._failed = False  # whether an error has ended the recording
         self._clean = True  # whether nothing is left to end after an error
         self.folder = self._claim(path)
 
     def contain(self, act: Callable[P, R]) -> Callable[P, R | None]:
         """Return a function for the program to call unknowingly: its errors end the recording.
 
-        Where that has ended, and in a forked child, whose parent's it is, the function does nothing and returns None.
+        After an error, and in a forked child, since the recording is its parent's, it does nothing and returns None.
         """
 
         @functools.wraps(act)
@@ -128,7 +130,7 @@ class Session:
     def _attempt(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:
         if os.getpid() != self.process:
             return None
-        if self.stopped:
+        if self._failed:
             self._clean_up()
             return None
         return contained(act, self.fail)(*args, **kwargs)
@@ -138,7 +140,7 @@ class Session:
         note = f"the profiler stopped: {described(error)}"
         if note not in self.notes:
             self.give_up(note)
-        self._clean = False
+        self._failed, self._clean = True, False
         self._clean_up()
 
     def _clean_up(self, at_end: bool = False) -> None:
