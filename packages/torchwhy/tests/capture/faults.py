@@ -208,7 +208,8 @@ def main(count, seed):
                 shown, said, left = run(source, Path(folder))
             if faults.left <= 0:
                 raised += 1
-                if not any("injected" in one for one in said):
+                late = place.startswith("stack_samples:")  # its thread may look once more after the end
+                if not late and not any("injected" in one for one in said):
                     print(place, number, error.__name__, "nothing is said of the error")
             if shown != expected:
                 print(place, number, error.__name__, shown, "for", expected)
