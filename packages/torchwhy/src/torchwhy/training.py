@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 from torchwhy.profiling import profile
@@ -49,4 +50,5 @@ class TrainingRecording:
             atexit.unregister(self.end)
             self.session.__exit__(None, None, None)
             if self.session.result is not None and self.session.result.folder is not None:
-                print(f"torchwhy: the recording is in {self.session.result.folder}", file=sys.stderr)
+                with suppress(OSError, ValueError, AttributeError):  # stderr may be closed
+                    print(f"torchwhy: the recording is in {self.session.result.folder}", file=sys.stderr)

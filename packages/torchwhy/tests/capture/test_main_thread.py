@@ -10,6 +10,10 @@ import torch
 from torchwhy.capture import main_thread
 
 
+def fail(error):
+    raise AssertionError("nothing goes wrong here") from error
+
+
 def wait_for(happened, seconds=10):
     end = time.monotonic() + seconds
     while not happened() and time.monotonic() < end:
@@ -24,7 +28,7 @@ def test_what_is_due_happens_in_the_main_thread_each_time():
         due[0] = False
         told.append(threading.current_thread() is threading.main_thread())
 
-    cancel = main_thread.whenever(lambda: due[0], act, every_s=0.001)
+    cancel = main_thread.whenever(lambda: due[0], act, fail, every_s=0.001)
     assert not wait_for(lambda: told, 0.05)
     due[0] = True
     assert wait_for(lambda: len(told) == 1)
@@ -44,7 +48,7 @@ def test_a_main_thread_that_does_not_come_to_it_is_asked_once():
         looks[0] += 1
         return not told
 
-    cancel = main_thread.whenever(due, lambda: told.append(looks[0]), every_s=0.001)
+    cancel = main_thread.whenever(due, lambda: told.append(looks[0]), fail, every_s=0.001)
     numbers = list(range(1_000_000))
     while looks[0] < 3 and not told:
         numbers.sort(key=float)  # one bytecode
@@ -63,7 +67,7 @@ def test_looks_that_take_long_come_rarely():
         looks.append(time.monotonic())
         return False
 
-    cancel = main_thread.whenever(due, lambda: None, every_s=0.001)
+    cancel = main_thread.whenever(due, lambda: None, fail, every_s=0.001)
     while len(looks) < 3:
         time.sleep(0.01)
     cancel()
@@ -83,7 +87,7 @@ def test_a_look_that_takes_long_puts_off_no_end_of_time():
             pass
         return False
 
-    cancel = main_thread.whenever(due, acted.set, anywhere=True, every_s=0.001, left_s=left_s)
+    cancel = main_thread.whenever(due, acted.set, fail, anywhere=True, every_s=0.001, left_s=left_s)
     assert acted.wait(11)
     cancel()
 
@@ -109,6 +113,6 @@ def test_the_arenas_of_other_threads_count():
 
 def test_what_any_thread_may_do_does_not_wait_for_the_main_thread():
     told = threading.Event()
-    cancel = main_thread.whenever(lambda: True, told.set, anywhere=True, every_s=0.001)
+    cancel = main_thread.whenever(lambda: True, told.set, fail, anywhere=True, every_s=0.001)
     assert told.wait(10)
     cancel()

@@ -11,7 +11,8 @@ from torchwhy.errors import ArgumentError
 
 def run_script(source, name):
     calls, names = [], {}
-    tree = NamedFunction.parse(name).rewrite(lambda: calls.append(1))(ast.parse(source), names)
+    tree = ast.parse(source)
+    NamedFunction.parse(name).rewrite(lambda: calls.append(1))(tree, names)
     exec(compile(tree, "script", "exec"), names)
     return len(calls)
 

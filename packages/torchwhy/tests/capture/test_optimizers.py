@@ -6,10 +6,14 @@ import torch
 from torchwhy.capture.launch.optimizers import Optimizers
 
 
+def as_it_is(act):
+    return act
+
+
 @pytest.fixture
 def numbers():
     seen = []
-    watch = Optimizers(lambda number, name: seen.append(number))
+    watch = Optimizers(lambda number, name: seen.append(number), as_it_is)
     yield seen
     watch.remove()
 
@@ -48,7 +52,7 @@ def test_another_class_is_another_optimizer(numbers):
 
 def test_optimizers_that_were_made_before_the_watch_are_told_apart():
     seen, first, second = [], made(), made()
-    watch = Optimizers(lambda number, name: seen.append((number, name)))
+    watch = Optimizers(lambda number, name: seen.append((number, name)), as_it_is)
     for _ in range(2):
         first.step()
         second.step()
@@ -58,7 +62,7 @@ def test_optimizers_that_were_made_before_the_watch_are_told_apart():
 
 def test_nothing_is_left_behind():
     before, seen = torch.optim.Optimizer.__init__, []
-    watch = Optimizers(lambda number, name: seen.append(number))
+    watch = Optimizers(lambda number, name: seen.append(number), as_it_is)
     assert torch.optim.Optimizer.__init__ is not before
     watch.remove()
     made().step()

@@ -59,6 +59,9 @@ class Session:
             self.now += events * EVENT_END_S * self.slower + 0.01
             self.heap -= events * EVENT_BYTES // 2
 
+    def fail(self, error):
+        raise AssertionError("nothing goes wrong here") from error
+
     def first_operator_s(self):
         return 0.0 if self.rate else None
 
@@ -82,7 +85,7 @@ class Session:
 
 @pytest.fixture(autouse=True)
 def played(monkeypatch):
-    monkeypatch.setattr(whole_run, "whenever", lambda due, act, anywhere=False, left_s=None: lambda: None)
+    monkeypatch.setattr(whole_run, "whenever", lambda due, act, failed, anywhere=False, left_s=None: lambda: None)
 
 
 def run(session, seconds, monkeypatch, limits=None, look_s=0.01):

@@ -205,7 +205,18 @@ class _Attached:
         self._begun = threading.Lock()
 
     def run(self) -> Progress:
-        """Begin, wait, end, write."""
+        """Begin, wait, end, write; after an error, record no more."""
+        try:
+            return self._record()
+        except Exception:
+            self._whole.end()
+            self._in_main_thread(self._abandon, _MAIN_THREAD_S)
+            raise
+
+    def _abandon(self) -> None:
+        self._session.abandon(STILL_RUNNING, "")
+
+    def _record(self) -> Progress:
         if not self._in_main_thread(self._begin, _MAIN_THREAD_S) and self._begun.acquire(blocking=False):
             self._begin_here()
         end = time.monotonic() + self._request.seconds
@@ -239,19 +250,22 @@ class _Attached:
 
     def _in_main_thread(self, act: Any, seconds: float | None) -> bool:
         """Call something in the main thread, not inside a call into PyTorch; return whether that was done in time."""
-        done, errors = threading.Event(), []
+        done = threading.Event()
+        errors: list[Exception] = []
 
         def attempt() -> None:
             if done.is_set() or inside_pytorch() or inside_transform():
                 return
             try:
                 act()
-            except Exception as error:  # noqa: BLE001 - the program must not notice
-                errors.append(error)
             finally:
                 done.set()
 
-        cancel = whenever(lambda: not done.is_set(), attempt)
+        def failed(error: Exception) -> None:
+            errors.append(error)
+            done.set()
+
+        cancel = whenever(lambda: not done.is_set(), attempt, failed)
         try:
             in_time = done.wait(seconds)
         finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from torchwhy.capture.containment import described, is_programs
 from torchwhy.wording import size_text
 
 __all__ = ["FILE", "CompileLog"]
@@ -101,9 +102,11 @@ class _Handler(logging.Handler):
                 self._file.write(f"{self.format(_version_record())}\n".encode())
             self._file.write(data)
             self._size += len(data)
-        except (OSError, ValueError, TypeError) as error:
+        except Exception as error:
+            if is_programs(error):
+                raise
             self.close()
-            self.problem = f"the compiler's log is not whole: {type(error).__name__}: {error}"
+            self.problem = f"the compiler's log is not whole: {described(error)}"
 
     def close(self) -> None:
         """Close the file."""

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import torch
 
+from torchwhy.capture.containment import is_programs
 from torchwhy.capture.open_calls import inside_transform
 from torchwhy.capture.stack_samples import DEEPEST, name_places
 from torchwhy.capture.tensor_memory import UnlikeError, memory_of, on_processor, pieces_of
@@ -170,6 +171,7 @@ class ContentsWatch(WatchingMode):
 
     Attributes:
         over: whether nothing more is watched.
+        trouble: the error that ended the watch.
     """
 
     def __init__(self, cost_ns: int = COST_NS, has_steps: bool = True) -> None:
@@ -181,6 +183,7 @@ class ContentsWatch(WatchingMode):
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self.over = False
+        self.trouble: Exception | None = None
         self._cost_ns = cost_ns
         self._process = os.getpid()
         self._entered = False
@@ -248,8 +251,8 @@ class ContentsWatch(WatchingMode):
             seeded = _random_state() if call is not None and _facts(func).seeded else None
         except UnlikeError:
             pass
-        except Exception:  # noqa: BLE001 - whatever it is, the program must not meet it
-            self.over = True
+        except Exception as error:  # noqa: BLE001 - whatever it is, the program must not meet it
+            self._end_for(error)
         called = time.thread_time_ns()
         spent = called - began
         ran = time.perf_counter_ns()
@@ -263,18 +266,23 @@ class ContentsWatch(WatchingMode):
                 self._after(call, result, drew, ended - ran)
         except UnlikeError:
             pass
-        except Exception:  # noqa: BLE001 - as above
-            self.over = True
+        except Exception as error:  # noqa: BLE001 - as above
+            self._end_for(error)
         self._spent += spent + time.thread_time_ns() - began
         try:
             if call is not None and _facts(func).may_rerun and not self.over:
                 place = call.site.operator, call.site.stack, call.shapes
                 self._trials.look(func, place, self._step, args, kwargs, result, ended - ran, busy)
-        except Exception:  # noqa: BLE001 - as above
-            self.over = True
+        except Exception as error:  # noqa: BLE001 - as above
+            self._end_for(error)
         spent = self._spent + self._trials.spent_ns
         self.over |= spent > self._cost_ns or ended > self._deadline or len(self._sites) > MOST_SITES
         return result
+
+    def _end_for(self, error: Exception) -> None:
+        if is_programs(error):
+            raise error
+        self.over, self.trouble = True, error
 
     def _before(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
         facts = _facts(func)

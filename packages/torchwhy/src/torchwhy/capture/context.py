@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from torchwhy.capture.advice import Spelling
+from torchwhy.capture.containment import contained, described
 from torchwhy.capture.options import PYTORCHS_NAMES, Options, activities_of
 from torchwhy.capture.result import Capture, ProfileWarning
 from torchwhy.capture.schedule import Schedule
@@ -85,6 +86,10 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
 
     def __enter__(self) -> profile:
         """Claim the folder and begin the schedule with the first step."""
+        contained(self._begin, _warn)()
+        return self
+
+    def _begin(self) -> None:
         command = [sys.executable, *sys.argv]
         self._session = Session(
             self._path, self._schedule, self._options, command, Spelling("{}={}", ", "), launched=False,
@@ -97,10 +102,9 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
             self._whole = WholeRun(
                 self._session, self._limits, "p.step() was not called, so ", "seconds=N records more", remedy
             )
-            self._whole.record(self._options)
+            self._session.contain(self._whole.record)(self._options)
         else:
             self._session.record_steps("p.step()", before=0)
-        return self
 
     def __repr__(self) -> str:
         """Return where it records to and what came of it."""
@@ -111,7 +115,11 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         """Say that one step has ended and the next begins; outside the block this does nothing."""
         if self._session is not None and self._whole is None:
             self._session.step()
-        elif self._session is not None and self._whole is not None and self._session.may_step():
+        elif self._session is not None:
+            self._session.contain(self._end_first_step)()
+
+    def _end_first_step(self) -> None:
+        if self._session is not None and self._whole is not None and self._session.may_step():
             self._whole.end()
             self._whole = None
             self._session.record_steps("p.step()", before=0, passed=1)
@@ -124,19 +132,22 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         if session is None:
             return
         whole, self._whole = self._whole, None
-        if whole is not None:
-            whole.end()
-            whole.tell()
+        for end in (whole.end, whole.tell) if whole is not None else ():
+            contained(end, session.fail)()
         session.without_steps()
-        capture = session.close("finished" if kind is None else kind.__name__)
+        capture = contained(session.close, _warn)("finished" if kind is None else kind.__name__)
         if capture is not None:
-            self.result = self._finish(capture)
+            self.result = contained(self._finish, _warn)(capture) or capture
             for note in capture.problems:
                 warnings.warn(note, ProfileWarning, stacklevel=2)
 
     def _finish(self, capture: Capture) -> Capture:
         """What is left to do when the folder is whole: nothing here."""
         return capture
+
+
+def _warn(error: Exception) -> None:
+    warnings.warn(f"the profiler stopped: {described(error)}", ProfileWarning, stacklevel=4)
 
 
 def _ours(name: str) -> str:

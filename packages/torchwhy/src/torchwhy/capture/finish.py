@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from torchwhy.capture import advice, writer
 from torchwhy.capture.advice import Spelling
+from torchwhy.capture.containment import described, is_programs
 from torchwhy.capture.folder import RunFolder
 from torchwhy.capture.options import Options
 from torchwhy.capture.power_samples import PowerSampler
 from torchwhy.capture.recorder import Window
-from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchwhy.capture.result import WHOLE_RUN, Capture
 from torchwhy.capture.run_watch import RunTimes
 from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.step_clock import Overhead
@@ -94,10 +95,12 @@ def finish(run: Run) -> Capture:
     try:
         if any(window.size for window in run.windows):
             return _write(run)
-    except TROUBLE as error:
+    except Exception as error:
+        if is_programs(error):
+            raise
         partial = run.folder.partial
         lies = f"what there is lies in {partial}" if partial.is_dir() else "the program has removed the folder"
-        return _capture(run, [], [f"not everything could be written, {lies}: {error}"])
+        return _capture(run, [], [f"not everything could be written, {lies}: {described(error)}"])
     run.folder.discard()
     return _capture(replace(run, salvaged=False), [], [])
 

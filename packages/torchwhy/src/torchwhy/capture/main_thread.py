@@ -8,12 +8,16 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable
+from types import CodeType, FrameType
 from typing import Final
 
-__all__ = ["allocated_bytes", "bytes_of_all_arenas", "heap_bytes", "whenever"]
+from torchwhy.capture.containment import contained
+
+__all__ = ["allocated_bytes", "bytes_of_all_arenas", "heap_bytes", "raise_after", "whenever"]
 
 EVERY_S: Final = 0.01
 """Between looks, at least."""
@@ -22,12 +26,11 @@ _REST: Final = 20
 """For each second that a look takes, seconds until the next look: on a heap in many pieces a look takes
 milliseconds."""
 
-_PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-
 
 def whenever(
     due: Callable[[], bool],
     act: Callable[[], None],
+    failed: Callable[[Exception], None],
     anywhere: bool = False,
     every_s: float = EVERY_S,
     left_s: Callable[[], float] = lambda: math.inf,
@@ -40,12 +43,14 @@ def whenever(
     Args:
         due: is asked in a separate thread.
         act: is called once for each time that `due` returned true while no such call waits for the main thread.
+        failed: is given an error of any of these functions.
         anywhere: call `act` in the thread that asks instead.
         every_s: how often to ask, in seconds.
         left_s: seconds until it is due in any case. However long a look took, the next one is not later.
     """
     cancelled = threading.Event()
-    tell = act if anywhere else _in_main_thread(act)
+    act = contained(act, failed)
+    tell = act if anywhere else _Pending(act).ask
 
     def watch() -> None:
         wait_s = every_s
@@ -56,33 +61,53 @@ def whenever(
             if is_due:
                 tell()
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=contained(watch, failed), daemon=True).start()
     return cancelled.set
 
 
-_announced: list[Callable[[object], int]] = []
+def raise_after(code: CodeType, error: BaseException) -> None:
+    """Raise an error in the main thread when it has left a function whose errors Python only prints."""
+
+    def act() -> None:
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        if frame is None:
+            raise error
+        pending.ask()
+
+    pending = _Pending(act)
+    pending.ask()
+
+
+_announced: list[_Pending] = []
 """Every call that was ever requested: the interpreter may still make one that has been cancelled."""
 
 
-def _in_main_thread(act: Callable[[], None]) -> Callable[[], None]:
-    waiting = False
+class _Pending:
+    """A call in the main thread, between two bytecodes.
 
-    def pending(_: object) -> int:
-        nonlocal waiting
-        waiting = False
-        act()
-        return 0
+    The interpreter calls `PyObject_IsTrue` with this object, so an error, such as of Ctrl-C meanwhile, is raised in the
+    main thread. Of a callback of ctypes it would only be printed.
+    """
 
-    def ask() -> None:
-        nonlocal waiting
-        if not waiting:
-            waiting = True
-            if ctypes.pythonapi.Py_AddPendingCall(call, None):  # the interpreter has too many already
-                waiting = False
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act, self._waiting = act, False
+        _announced.append(self)
 
-    call = _PendingCall(pending)
-    _announced.append(call)
-    return ask
+    def ask(self) -> None:
+        """Have it made, unless it is requested already."""
+        if not self._waiting:
+            self._waiting = True
+            call = ctypes.cast(ctypes.pythonapi.PyObject_IsTrue, ctypes.c_void_p)
+            if ctypes.pythonapi.Py_AddPendingCall(call, ctypes.py_object(self)):  # the interpreter has too many already
+                self._waiting = False
+
+    def __bool__(self) -> bool:
+        """Make the call."""
+        self._waiting = False
+        self._act()
+        return False
 
 
 class _Heap(ctypes.Structure):

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from torchwhy.capture.containment import contained
 from torchwhy.trace.meaning.counters import (
     CLOCK,
     HEAT_LIMITS,
@@ -78,8 +79,9 @@ class PowerSampler:
             if not library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle)):
                 self._handles[number] = handle
         self._taken: deque[tuple[int, int, dict[str, float]]] = deque(maxlen=MOST)
+        self._trouble: Exception | None = None
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="torchwhy-power", daemon=True)
+        self._thread = threading.Thread(target=contained(self._watch, self._fail), name="torchwhy-power", daemon=True)
         self._thread.start()
 
     @property
@@ -88,9 +90,11 @@ class PowerSampler:
         return tuple(self._handles)
 
     def end(self) -> None:
-        """Stop."""
+        """Stop; raise what went wrong meanwhile."""
         self._ended.set()
         self._thread.join()
+        if self._trouble is not None:
+            raise self._trouble
 
     def events(self, start_ns: int, end_ns: int, base_ns: int) -> Iterator[dict[str, Any]]:
         """Yield what was read in a stretch of time, as Kineto writes hardware counters.
@@ -112,6 +116,9 @@ class PowerSampler:
                     "ts": (at - base_ns) / 1000,
                     "args": {"": value},
                 }
+
+    def _fail(self, error: Exception) -> None:
+        self._trouble = error
 
     def _watch(self) -> None:
         while True:

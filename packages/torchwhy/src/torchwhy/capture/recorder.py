@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import gzip
+import os
 import shutil
 import sys
 import threading
@@ -15,6 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from torchwhy.capture.containment import is_programs
+from torchwhy.capture.main_thread import raise_after
 from torchwhy.capture.open_calls import detach_labels
 from torchwhy.capture.options import Options
 from torchwhy.capture.processor_time import ProcessorMark, ProcessorTime
@@ -89,6 +93,7 @@ class Recorder:
         schedule: as given; a longer one may take its place while its window is open.
         windows: what was recorded so far.
         busy: true while this recorder itself is inside the profiler, to separate its calls from other people's.
+        thread: the one that made it, in which it is to be stopped.
     """
 
     def __init__(
@@ -100,12 +105,16 @@ class Recorder:
         self.busy = False
         self.running = False
         self._stopping = threading.RLock()
+        self._process = os.getpid()
+        self.thread = threading.get_ident()
         self.options, self._activities = options, activities
         self.schedule, self._passed, self._ready = schedule, passed, ready
         self._folder = folder
         self._keep = True
+        self._torn = False  # whether an error has interrupted the profiler; it may crash when it ends a window then
         self._steps = 0  # of the window that is open
         self._began: _Beginning | None = None  # of the window that is open
+        self._collections: _Collections | None = None  # from the start on
         self._meanwhile: tuple[Compiled, ProcessorTime, StackSamples] | None = None  # from there to its end
         self._profiler: Any = _profile_without_inductor()(
             schedule=self._action if schedule else None,  # asked again for each step
@@ -129,13 +138,13 @@ class Recorder:
 
     def start(self) -> None:
         """Begin; without warm-up and wait, recording starts here."""
-        collections = _Collections()
+        self._collections = collections = _Collections()
+        atexit.register(self.abort)
         with self._inside():
             self._profiler.start()
             for _ in range(self._passed):
                 self._profiler.step()
         collections.watch()
-        self._collections = collections
         self.running = True
         self._mark_beginning(self._passed)
 
@@ -154,7 +163,7 @@ class Recorder:
 
     def salvage(self) -> list[Window]:
         """The windows, and what was stopped without being kept; for when nothing better came."""
-        if self._profiler.profiler is not None and self.schedule is None:
+        if self._profiler.profiler is not None and self.schedule is None and not self._torn:
             self._keep = True
             self._save(self._profiler)
         return self.windows
@@ -164,13 +173,44 @@ class Recorder:
         with self._stopping:
             if not self.running:
                 return
+            if self._torn:
+                self.abort()
+                return
             self.running = False
-            self._collections.remove()
+            if self._collections is not None:
+                self._collections.remove()
             self._keep = keep
             self._count_step()
             self._mark_end()
             with self._inside():
                 self._profiler.stop()
+            atexit.unregister(self.abort)
+
+    def abort(self) -> None:
+        """Record no more, in whatever state an error has left this; no call into PyTorch may be open.
+
+        Python dies of a segmentation fault if a profiler still records when it ends (PyTorch 2.13).
+        """
+        if os.getpid() != self._process:
+            return
+        self.running = False
+        if self._collections is not None:
+            self._collections.forget()
+        if self._began is not None:
+            self._began.end()
+        kineto = self._profiler.profiler
+        if kineto is not None and kineto.entered and kineto.kineto_results is None and self._may_record():
+            from torch._C._autograd import _disable_profiler
+
+            kineto.kineto_results = _disable_profiler()
+            detach_labels()
+        atexit.unregister(self.abort)
+
+    def _may_record(self) -> bool:
+        """Whether PyTorch may record; it shows that only for the thread that asks."""
+        from torch._C._autograd import _profiler_enabled
+
+        return _profiler_enabled() or self.options.all_threads or threading.get_ident() != self.thread
 
     def _action(self, step: int) -> Any:
         from torch.profiler import ProfilerAction
@@ -192,12 +232,14 @@ class Recorder:
         recorded = self.schedule is None or self.schedule.phase(step) is Phase.ACTIVE
         if recorded and self._began is None:
             self._began = _Beginning()
-            self._collections.spent_ns = 0
+            if self._collections is not None:
+                self._collections.spent_ns = 0
 
     def _mark_end(self) -> None:
         """The same when it ends, before PyTorch takes its time to end it."""
         compiled, spent, samples = (self._began or _Beginning()).since()
-        self._meanwhile = compiled, replace(spent, collecting_us=self._collections.spent_ns / 1000), samples
+        collecting_us = self._collections.spent_ns / 1000 if self._collections is not None else None
+        self._meanwhile = compiled, replace(spent, collecting_us=collecting_us), samples
 
     def _save(self, profiler: Any) -> None:
         detach_labels()
@@ -219,7 +261,11 @@ class Recorder:
     def _inside(self) -> Iterator[None]:
         self.busy = True
         try:
-            yield
+            with _unseen():
+                yield
+        except BaseException:
+            self._torn = True
+            raise
         finally:
             self.busy = False
 
@@ -263,8 +309,19 @@ class _Beginning:
     def __init__(self) -> None:
         self._compiler, self._processor, self._stacks = CompilerMark(), ProcessorMark(), StackSampler()
 
+    def end(self) -> None:
+        """Sample no more stacks."""
+        self._stacks.stop()
+
     def since(self) -> tuple[Compiled, ProcessorTime, StackSamples]:
         return self._compiler.since(), self._processor.since(), self._stacks.end()
+
+
+def _unseen() -> Any:
+    """Return a context in which labels, which are operators, are not passed to the program's dispatch modes."""
+    import torch
+
+    return torch._C._DisableTorchDispatch()
 
 
 class _Collections:
@@ -284,15 +341,34 @@ class _Collections:
         self._record_function = record_function
         self._label: Any = None
         self._began_ns = self.spent_ns = 0
+        self._trouble: BaseException | None = None
         with record_function(COLLECTION):
             pass
 
     def watch(self) -> None:
-        gc.callbacks.append(self._note)
+        gc.callbacks.append(self.note)
 
     def remove(self) -> None:
-        if self._note in gc.callbacks:
-            gc.callbacks.remove(self._note)
+        """Label no more; raise what went wrong meanwhile."""
+        self.forget()
+        if self._trouble is not None:
+            raise self._trouble
+
+    def forget(self) -> None:
+        """Label no more."""
+        if self.note in gc.callbacks:
+            gc.callbacks.remove(self.note)
+
+    def note(self, phase: str, info: dict[str, int]) -> None:
+        """See a collection begin or end; Python would only print an error."""
+        try:
+            if self._trouble is None:
+                self._note(phase, info)
+        except BaseException as error:  # noqa: BLE001
+            if is_programs(error):
+                raise_after(_Collections.note.__code__, error)
+            else:
+                self._trouble = error
 
     def _note(self, phase: str, info: dict[str, int]) -> None:
         if threading.get_ident() != self._thread or not info["generation"]:
@@ -300,8 +376,10 @@ class _Collections:
         if phase == "start":
             self._began_ns = time.thread_time_ns()
             self._label = self._record_function(COLLECTION)
-            self._label.__enter__()
+            with _unseen():
+                self._label.__enter__()
         elif self._label is not None:
             label, self._label = self._label, None
-            label.__exit__(None, None, None)
+            with _unseen():
+                label.__exit__(None, None, None)
             self.spent_ns += time.thread_time_ns() - self._began_ns

@@ -14,7 +14,7 @@ from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.step_clock import Overhead
 from torchwhy.wording import counted, duration
 
-__all__ = ["STILL_RUNNING", "TROUBLE", "WHOLE_RUN", "Capture", "ProfileWarning"]
+__all__ = ["STILL_RUNNING", "WHOLE_RUN", "Capture", "ProfileWarning"]
 
 STILL_RUNNING: Final = "still running"
 """How the program has ended where it recorded itself for a while at the request of `torchwhy profile --pid`."""
@@ -22,8 +22,6 @@ STILL_RUNNING: Final = "still running"
 WHOLE_RUN = "whole run"
 ROWS = 10  # of the operator table on the screen
 COMMAND_WIDTH = 100
-# What PyTorch's profiler, its exporter and the file system raise. The program being profiled must not meet them.
-TROUBLE = (RuntimeError, OSError, AssertionError, ValueError)
 
 
 class ProfileWarning(UserWarning):

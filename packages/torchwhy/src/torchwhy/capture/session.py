@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from torchwhy.capture import cuda_graphs, other_profilers
 from torchwhy.capture.advice import BUSY, Spelling, waited_share
+from torchwhy.capture.containment import contained, described, is_programs
 from torchwhy.capture.finish import Run, finish
 from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
 from torchwhy.capture.main_thread import whenever
@@ -20,7 +22,7 @@ from torchwhy.capture.options import ACTIVITIES, Options
 from torchwhy.capture.power_samples import PowerSampler, nvml, uuids
 from torchwhy.capture.python_calls import PythonCalls, most_steps, worth_recording
 from torchwhy.capture.recorder import Recorder, Window
-from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchwhy.capture.result import WHOLE_RUN, Capture
 from torchwhy.capture.run_watch import RunTimes
 from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
 from torchwhy.capture.step_clock import NEAR, Overhead, StepClock
@@ -35,6 +37,8 @@ __all__ = ["MOST", "Session"]
 MOST = 200_000  # events of all windows
 
 F = TypeVar("F", bound=Callable[..., None])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _contained(method: F) -> F:
@@ -42,18 +46,14 @@ def _contained(method: F) -> F:
 
     @functools.wraps(method)
     def run(self: Session, *args: Any, **kwargs: Any) -> None:
-        if self.stopped or os.getpid() != self.process:
-            return  # a forked child inherits this object, but the recording is its parent's
-        try:
-            method(self, *args, **kwargs)
-        except TROUBLE as error:
-            self.give_up(f"the profiler stopped: {type(error).__name__}: {error}")
+        if not self.stopped or self._failed:
+            self._attempt(method, self, *args, **kwargs)
 
     return run  # type: ignore[return-value]
 
 
 class Session:
-    """Records into a folder; no method raises for what goes wrong with the profiler: that becomes a note.
+    """Records into a folder; nothing that goes wrong with the profiler reaches the program: that becomes a note.
 
     Args:
         path: the run's folder; `path-2` and so on if it is taken.
@@ -111,7 +111,55 @@ class Session:
         self._after_windows = 0  # steps, with which recorded ones are compared
         self._calls: PythonCalls | None = None  # while they are counted
         self._calls_a_step = 0  # where stacks are recorded because calls are few
+        self._failed = False  # whether an error has ended the recording
+        self._clean = True  # whether nothing is left to end after an error
         self.folder = self._claim(path)
+
+    def contain(self, act: Callable[P, R]) -> Callable[P, R | None]:
+        """Return a function for the program to call unknowingly: its errors end the recording.
+
+        After an error, and in a forked child, since the recording is its parent's, it does nothing and returns None.
+        """
+
+        @functools.wraps(act)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R | None:
+            return self._attempt(act, *args, **kwargs)
+
+        return run
+
+    def _attempt(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:
+        if os.getpid() != self.process:
+            return None
+        if self._failed:
+            self._clean_up()
+            return None
+        return contained(act, self.fail)(*args, **kwargs)
+
+    def fail(self, error: Exception) -> None:
+        """Record nothing more because of an error; windows that are whole are kept."""
+        note = f"the profiler stopped: {described(error)}"
+        if note not in self.notes:
+            self.give_up(note)
+        self._failed, self._clean = True, False
+        self._clean_up()
+
+    def _clean_up(self, at_end: bool = False) -> None:
+        """End what an error has left at work: now, or when this is called where a recording may end."""
+        if self._clean or not (at_end or contained(self._may_clean_up, self._note_error)()):
+            return
+        self._clean = True
+        ends: list[Callable[[], object]] = [self._counted_calls, self._watch_no_more]
+        ends += [one.end for one in (self._contents, self._power) if one is not None]
+        ends += [self.recorder.abort] if self.recorder is not None else []
+        for end in ends:
+            contained(end, self._note_error)()
+
+    def _may_clean_up(self) -> bool:
+        recorder = self.recorder
+        return (recorder is None or recorder.thread == threading.get_ident()) and not inside_pytorch()
+
+    def _note_error(self, error: Exception) -> None:
+        self.notes.append(f"an error after the end of the recording: {described(error)}")
 
     @property
     def phase(self) -> Phase:
@@ -131,7 +179,9 @@ class Session:
         if cuda_graphs.needed(cuda_graphs.driver_version(), torch.version.cuda):
             cuda_graphs.apply()
             self.notes.append("old CUDA driver: CUPTI was loaded early, otherwise CUDA graphs lose kernels or crash")
-        self._unwatch = other_profilers.watch(self._someone_starts, self._someone_exports, self.launched)
+        self._unwatch = other_profilers.watch(
+            self.contain(self._someone_starts), self.contain(self._someone_exports), self.launched
+        )
 
     @_contained
     def record_everything(self, options: Options) -> None:
@@ -180,7 +230,11 @@ class Session:
 
     def step(self) -> None:
         """One step has ended and the next begins, where it may."""
-        if self.clock is not None and os.getpid() == self.process:
+        if os.getpid() == self.process:
+            contained(self._step, self.fail)()  # steps count after a recording has ended, too
+
+    def _step(self) -> None:
+        if self.clock is not None:
             recorded = self.phase is not Phase.DONE
             if (recorded or self.inside) and not self.may_step():
                 return
@@ -260,9 +314,16 @@ class Session:
         """What was watched after the windows; None where nothing was. From here on it is over."""
         if self._contents is None:
             return None
-        self._watch_no_more()
-        self._contents.end()
-        return self._contents.result()
+        watch = self._contents
+
+        def result() -> Contents:
+            self._watch_no_more()
+            watch.end()
+            if watch.trouble is not None:
+                self.notes.append(f"contents of tensors were examined until an error: {described(watch.trouble)}")
+            return watch.result()
+
+        return contained(result, self._note_error)()
 
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
@@ -281,13 +342,13 @@ class Session:
         """
         if os.getpid() != self.process:
             return None
-        self._counted_calls()
+        contained(self._counted_calls, self._note_error)()
         self.stop()
         self.stopped = True
-        if self._power is not None:
-            self._power.end()
+        self._clean = False
+        self._clean_up(at_end=True)
         if self._unwatch is not None:
-            self._unwatch()
+            contained(self._unwatch, self._note_error)()
         windows, salvaged = self._windows()
         own = tuple(self._exports())
         self.notes.extend(
@@ -313,6 +374,8 @@ class Session:
             why: becomes a note.
         """
         self.stopped = True
+        self._clean = False
+        self._clean_up(at_end=True)
         self.notes.append(why)
         return finish(self._run(ended, [], salvaged=False))
 
@@ -323,8 +386,10 @@ class Session:
         if self.beginning is not None and not self.gave_up:
             try:
                 return _largest_first(self.beginning.salvage()), True
-            except TROUBLE as error:
-                self.notes.append(f"the beginning of the run could not be written: {error}")
+            except Exception as error:
+                if is_programs(error):
+                    raise
+                self.notes.append(f"the beginning of the run could not be written: {described(error)}")
         return [], False
 
     def _exports(self) -> Iterator[Path]:
@@ -401,7 +466,7 @@ class Session:
         self._begin_contents(has_steps=False)
         watch = self._contents
         if watch is not None:
-            self._watch_no_more = whenever(lambda: watch.over, self._end_contents)
+            self._watch_no_more = whenever(lambda: watch.over, self._end_contents, self.fail)
 
     @_contained
     def _end_contents(self) -> None:

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
+from torchwhy.capture.containment import contained
+
 __all__ = ["DEEPEST", "IMPORTING", "RECORDING", "StackSampler", "StackSamples", "name_places"]
 
 EVERY_S: Final = 0.002
@@ -86,19 +88,36 @@ class StackSampler:
         self._stacks: dict[tuple[tuple[CodeType, int], ...], int] = {}
         self._taken: list[tuple[int, int]] = []
         self._every = EVERY_S if every_s is None else every_s
+        self._trouble: Exception | None = None
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
-        _thread.start_new_thread(self._watch, ())
+        _thread.start_new_thread(contained(self._watch, self._fail), ())
 
-    def end(self) -> StackSamples:
-        """Stop, and return what was seen."""
+    def stop(self) -> None:
+        """Look no more."""
         if self._ended.locked():
             self._ended.release()
+
+    def end(self) -> StackSamples:
+        """Stop, and return what was seen, or raise what went wrong meanwhile."""
+        self.stop()
+        if self._trouble is not None:
+            raise self._trouble
         return self._named(list(self._taken))
 
     def _watch(self) -> None:
         switching, this = _SwitchInterval(), threading.get_ident()
         _watching.add(this)
+        try:
+            self._look(switching)
+        finally:
+            switching.restore()
+            _watching.discard(this)
+
+    def _fail(self, error: Exception) -> None:
+        self._trouble = error
+
+    def _look(self, switching: _SwitchInterval) -> None:
         while not self._ended.acquire(timeout=self._every):
             with _collections.waiting():
                 frames = sys._current_frames()
@@ -112,8 +131,6 @@ class StackSampler:
             self._taken.append((time.time_ns(), self._stacks.setdefault(stack, len(self._stacks))))
             if len(self._taken) >= MOST:
                 self._taken, self._every = self._taken[::2], self._every * 2
-        switching.restore()
-        _watching.discard(this)
 
     def _named(self, taken: list[tuple[int, int]]) -> StackSamples:
         frames, lines, stacks = name_places(list(self._stacks))

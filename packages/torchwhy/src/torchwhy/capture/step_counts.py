@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
+from torchwhy.capture.containment import described, is_programs
 from torchwhy.capture.options import Options
 from torchwhy.capture.recorder import Window
-from torchwhy.capture.result import TROUBLE
 from torchwhy.schema import SCHEMA
 
 __all__ = ["Flops", "FlopsFile", "write_counts"]
@@ -112,6 +112,8 @@ def _apart(work: Callable[[], None]) -> str:
 def _trouble(work: Callable[[], None]) -> str:
     try:
         work()
-    except TROUBLE as error:
-        return f"{type(error).__name__}: {error}"
+    except Exception as error:
+        if is_programs(error):
+            raise
+        return described(error)
     return ""

@@ -218,7 +218,9 @@ class WholeRun:
         )
 
     def _watch(self, anywhere: bool = False) -> None:
-        self._cancel = whenever(self._is_due, self._change, anywhere, left_s=lambda: self._left_s(self._clock()))
+        self._cancel = whenever(
+            self._is_due, self._change, self._session.fail, anywhere, left_s=lambda: self._left_s(self._clock())
+        )
 
     def _watch_no_more(self) -> None:
         if self._cancel is not None:

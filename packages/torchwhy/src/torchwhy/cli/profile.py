@@ -31,14 +31,23 @@ def run(
     if not words:
         return complain("profile needs a script to run, or -m and a module", 2)
     program = Program(words[0], tuple(words[1:]), module)
-    reader = Reader()
-    try:
+    reader: Reader | None = None
+
+    def settings() -> Settings:
+        nonlocal reader
+        reader = Reader()
         check_format(form)
-        if activities:
-            options = replace(options, activities=activities_of(activities.split(",")))
+        named = activities_of(activities.split(",")) if activities else options.activities
         folder, most = out or Path("traces") / program.name, replace(limits, seconds=seconds)
-        settings = Settings(folder, Schedule.of(*schedule), options, step_on, most, on_oom, compile_log)
-        ending = launch(program, settings, lambda capture: _report(capture, reader, form))
+        recorded = replace(options, activities=named)
+        return Settings(folder, Schedule.of(*schedule), recorded, step_on, most, on_oom, compile_log)
+
+    def report(capture: Capture) -> None:
+        assert reader is not None
+        _report(capture, reader, form)
+
+    try:
+        ending = launch(program, settings, report, tell)
     except ArgumentError as error:
         return complain(error, 2)
     ending.follow()

@@ -87,7 +87,7 @@ class Observer:
             self._watch_results()
             self._watch_settings()
             wanted = Source(self._request.source) if self._request.source else None
-            self._watch = StepWatch(wanted, self._begin, self._step, lambda: not self._alone)
+            self._watch = StepWatch(wanted, self._begin, self._step, lambda: not self._alone, contain=lambda act: act)
         for apply in self._request.apply:
             apply(self)
         self._imported_ns = time.perf_counter_ns()

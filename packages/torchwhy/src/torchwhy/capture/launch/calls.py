@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from torchwhy.capture.containment import Contain
 from torchwhy.capture.launch.importing import after_import
 
 __all__ = ["Calls"]
@@ -23,15 +24,16 @@ class Calls:
     Args:
         called: is given a number that identifies what was called, and a label.
         ignore: whether to look away just now.
+        contain: see `StepWatch`.
     """
 
-    def __init__(self, called: Callable[[int, str], None], ignore: Callable[[], bool]) -> None:
+    def __init__(self, called: Callable[[int, str], None], ignore: Callable[[], bool], contain: Contain) -> None:
         from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-        self._called, self._ignore = called, ignore
+        self._called, self._ignore, self._contain = called, ignore, contain
         self._running: list[Any] = []  # what is outermost, while it runs
-        begins, ends = register_module_forward_pre_hook(self._begins), register_module_forward_hook
-        self._handles = [begins, ends(self._ends, always_call=True)]
+        begins, ends = register_module_forward_pre_hook, register_module_forward_hook
+        self._handles = [begins(contain(self._begins)), ends(contain(self._ends), always_call=True)]
         self._only: tuple[int, Callable[[], None]] | None = None
         self._undo = [self._remove_hooks, *self._watch_compiled()]
 
@@ -58,7 +60,7 @@ class Calls:
         if id(module) == key:
             self._remove_hooks()
             if not self._is_announced(module):
-                self._undo.append(_announce_instance(module, called))
+                self._undo.append(_announce_instance(module, self._contain(called)))
 
     @staticmethod
     def _is_announced(called: Any) -> bool:
@@ -78,17 +80,17 @@ class Calls:
 
         @functools.wraps(original)
         def compiling(model: Any = None, **options: Any) -> Any:
-            self._remove_hooks()
+            self._contain(self._remove_hooks)()
             made = original(model, **options)
             if model is None or isinstance(made, torch.nn.Module):
                 return made  # a decorator, which comes back here; a module, whose calls are seen below
-            return self._announced(made, f"calls of {getattr(model, '__qualname__', 'a compiled function')}")
+            label = f"calls of {getattr(model, '__qualname__', 'a compiled function')}"
+            return self._contain(self._announced)(made, label) or made
 
         setattr(torch, "compile", compiling)  # noqa: B010  (mypy lets no function of a module be assigned)
         undo: list[Callable[[], None]] = [lambda: setattr(torch, "compile", original)]
-        after_import(
-            "torch._dynamo.eval_frame", lambda module: undo.append(self._watch_modules(module.OptimizedModule))
-        )
+        watch = self._contain(lambda module: undo.append(self._watch_modules(module.OptimizedModule)))
+        after_import("torch._dynamo.eval_frame", watch)
         return undo
 
     def _watch_modules(self, owner: Any) -> Callable[[], None]:
@@ -101,22 +103,28 @@ class Calls:
         """Wrap a function, or a module's `__call__` unless it has a label."""
         eval_frame: Any = sys.modules["torch._dynamo.eval_frame"]
 
-        @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            called = function if label else args[0]
+        @self._contain
+        def begins(called: Any) -> bool:
+            """Announce a call; return whether it is the outermost one."""
             if self._only is not None:
                 key, announce = self._only
                 if id(called) == key:
                     announce()
-                return function(*args, **kwargs)
+                return False
             if self._running or self._ignore():
-                return function(*args, **kwargs)
+                return False
             self._running.append(called)
+            self._called(id(called), label or f"forward of {type(called._orig_mod).__name__}")
+            return True
+
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            outermost = begins(function if label else args[0])
             try:
-                self._called(id(called), label or f"forward of {type(args[0]._orig_mod).__name__}")
                 return function(*args, **kwargs)
             finally:
-                self._running.clear()
+                if outermost:
+                    self._running.clear()
 
         watched: Any = run
         eval_frame.skip_code(watched.__code__)  # never compiled itself, where it is called between two compiled parts
@@ -134,7 +142,7 @@ class Calls:
             self._running.clear()
 
 
-def _announce_instance(module: Any, called: Callable[[], None]) -> Callable[[], None]:
+def _announce_instance(module: Any, called: Callable[[], object]) -> Callable[[], None]:
     """Announce calls of one module; return what undoes it.
 
     This replaces its class: hooks would also slow down the modules inside, and an instance attribute would be saved.

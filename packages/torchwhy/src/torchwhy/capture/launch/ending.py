@@ -14,7 +14,7 @@ from types import TracebackType
 
 __all__ = ["Ending", "on_termination", "run_to_end", "wait_for_threads"]
 
-OWN_FOLDER = str(Path(__file__).parent)
+OWN_FOLDER = str(Path(__file__).parents[1])  # of the recorder
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from torchwhy.capture.containment import Contain
 from torchwhy.capture.launch.calls import Calls
 from torchwhy.capture.launch.discovery import Source, StepFinder
 from torchwhy.capture.launch.labels import Labels
@@ -27,6 +28,7 @@ class StepWatch:
     Args:
         wanted: the only source that matters; modules are watched only where they may.
         begin: see `StepFinder`, as for `step` and `may_switch`.
+        contain: makes of a function of ours one that the program may call; see `Session.contain`.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class StepWatch:
         begin: Callable[[str, int], None],
         step: Callable[[], None],
         may_switch: Callable[[], bool],
+        contain: Contain,
     ) -> None:
         import torch
 
@@ -45,7 +48,7 @@ class StepWatch:
             # What a backward pass runs again (checkpoints) is no step.
             return self._elsewhere() or torch._C._current_graph_task_id() != -1
 
-        self._labels = Labels(lambda name, of_optimizer: finder.label(name, of_optimizer), ignored)
+        self._labels = Labels(lambda name, of_optimizer: finder.label(name, of_optimizer), ignored, contain)
         self._finder = finder = StepFinder(
             wanted,
             begin,
@@ -67,14 +70,16 @@ class StepWatch:
 
         self.takes_rows = False
         """Whether a DataLoader takes rows one by one out of tensors that lie in memory."""
-        loading, self._forget_data = _watch_data(loads)
-        self._optimizers = Optimizers(stepped)
+        self._contain = contain
+        loading, self._forget_data = _watch_data(contain(loads))
+        self._optimizers = Optimizers(stepped, contain)
         self._forget_optimizers: Callable[[], None] = self._optimizers.remove
         self._calls: Calls | None = None
         if wanted in {None, Source.FORWARD}:
             self._calls = Calls(
                 lambda key, label: finder.forward(key, label),
                 lambda: ignored() or threading.get_ident() in loading or torch.compiler.is_compiling(),
+                contain,
             )
 
     @property
@@ -108,7 +113,7 @@ class StepWatch:
             forget = _nothing
         self.remove()
         if source is Source.DATA:
-            _, forget = _watch_data(lambda iterator: called(id(iterator._dataset)))
+            _, forget = _watch_data(self._contain(lambda iterator: called(id(iterator._dataset))))
         self._forget_data = forget
 
     def remove(self) -> None:

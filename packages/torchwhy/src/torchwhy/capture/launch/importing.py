@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["after_import"]
 
 
-def after_import(name: str, act: Callable[[ModuleType], None]) -> None:
+def after_import(name: str, act: Callable[[ModuleType], object]) -> None:
     """Call `act(module)` as soon as the module has been loaded: now if it is, else when the program imports it.
 
     Loading PyTorch before the program would fix settings that it makes first, such as `OMP_NUM_THREADS`.
@@ -27,7 +27,7 @@ def after_import(name: str, act: Callable[[ModuleType], None]) -> None:
 class _Finder(MetaPathFinder):
     """Finds one module, through everybody else, and hands out a loader that says when it is loaded."""
 
-    def __init__(self, name: str, act: Callable[[ModuleType], None]) -> None:
+    def __init__(self, name: str, act: Callable[[ModuleType], object]) -> None:
         self._name, self._act = name, act
         self._asks_others = False  # among them may be another of these, for the same module
 

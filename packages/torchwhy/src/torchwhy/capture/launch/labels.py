@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
+from torchwhy.capture.containment import Contain
 from torchwhy.capture.launch.importing import after_import
 
 __all__ = ["Label", "Labels"]
@@ -28,9 +29,10 @@ class Labels:
         begins: is called before a label of the program, or that around an optimizer's step, begins: with its name, and
             whether it is an optimizer's.
         ignore: whether to look away just now.
+        contain: see `StepWatch`.
     """
 
-    def __init__(self, begins: Callable[[str, bool], None], ignore: Callable[[], bool]) -> None:
+    def __init__(self, begins: Callable[[str, bool], None], ignore: Callable[[], bool], contain: Contain) -> None:
         from torch.autograd.profiler import record_function
 
         from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION, OPTIMIZER_STEP, PYTORCHS_OWN
@@ -41,8 +43,8 @@ class Labels:
         owner: Any = record_function
         enter, leave = owner.__enter__, owner.__exit__
 
-        @functools.wraps(enter)
-        def entering(this: Any) -> Any:
+        @contain
+        def opens(this: Any) -> None:
             if not ignore():
                 of_optimizer = OPTIMIZER_STEP.names(this.name)
                 of_program = not not_programs.names(this.name)
@@ -51,17 +53,25 @@ class Labels:
                 if of_program:
                     self._count += 1
                     self._uses.append((this, Label(this.name, self._count)))
+
+        @contain
+        def closes(this: Any) -> None:
+            if self._uses and not ignore():
+                self._uses = [use for use in self._uses if use[0] is not this]
+
+        @functools.wraps(enter)
+        def entering(this: Any) -> Any:
+            opens(this)
             return enter(this)
 
         @functools.wraps(leave)
         def leaving(this: Any, *error: Any) -> Any:
-            if self._uses and not ignore():
-                self._uses = [use for use in self._uses if use[0] is not this]
+            closes(this)
             return leave(this, *error)
 
         watched: tuple[Any, ...] = (entering, leaving)
         for function in watched:  # never compiled itself, where it is called between two compiled parts
-            after_import("torch._dynamo.eval_frame", functools.partial(_skip, function.__code__))
+            after_import("torch._dynamo.eval_frame", contain(functools.partial(_skip, function.__code__)))
         self._owner = owner
         self._originals = {"__enter__": enter, "__exit__": leave}
         for name, function in zip(self._originals, watched, strict=True):

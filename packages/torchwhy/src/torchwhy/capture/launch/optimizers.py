@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from torchwhy.capture.containment import Contain
+
 __all__ = ["Optimizers"]
 
 
@@ -19,9 +21,10 @@ class Optimizers:
 
     Args:
         stepped: is given the number that identifies the optimizer, and the name of its class.
+        contain: see `StepWatch`.
     """
 
-    def __init__(self, stepped: Callable[[int, str], None]) -> None:
+    def __init__(self, stepped: Callable[[int, str], None], contain: Contain) -> None:
         from torch.optim import Optimizer
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
@@ -31,8 +34,10 @@ class Optimizers:
         self._numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._last: dict[int, tuple[type, int]] = {}  # of each number, the class and the last step
         self._undo = [
-            register_optimizer_step_post_hook(lambda optimizer, args, kwargs: self._announce(optimizer)).remove,
-            self._watch(Optimizer),
+            register_optimizer_step_post_hook(
+                contain(lambda optimizer, args, kwargs: self._announce(optimizer))
+            ).remove,
+            self._watch(Optimizer, contain),
         ]
 
     def announce(self, stepped: Callable[[int, str], None]) -> None:
@@ -54,12 +59,16 @@ class Optimizers:
         self._last[number] = kind, next(self._clock)
         self._stepped(number, kind.__name__)
 
-    def _watch(self, owner: Any) -> Callable[[], None]:
+    def _watch(self, owner: Any, contain: Contain) -> Callable[[], None]:
         original = owner.__init__
+
+        @contain
+        def made(this: Any) -> None:
+            self._made[this] = next(self._clock)
 
         @functools.wraps(original)
         def make(this: Any, *args: Any, **kwargs: Any) -> None:
-            self._made[this] = next(self._clock)
+            made(this)
             original(this, *args, **kwargs)
 
         owner.__init__ = make

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from torchwhy.capture.result import TROUBLE
+from torchwhy.capture.containment import described
 from torchwhy.trace.meaning.frames import own_frame
 from torchwhy.wording import size_text
 
@@ -46,8 +46,8 @@ class OutOfMemoryWatch:
             torch.cuda.memory._record_memory_history(max_entries=_ENTRIES, stacks="python")
             native: Any = torch._C  # the name is there in builds for CUDA and HIP only
             native._cuda_attach_out_of_memory_observer(self._before_error)
-        except (*TROUBLE, AttributeError) as error:
-            self.notes.append(f"no snapshot is written when memory runs out: {type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - the program must not meet it
+            self.notes.append(f"no snapshot is written when memory runs out: {described(error)}")
 
     def _before_error(self, device: int, requested: int, total: int, free: int) -> None:
         """Write the snapshot while the memory is still held; what goes wrong must not replace the program's error."""
@@ -63,9 +63,9 @@ class OutOfMemoryWatch:
         try:
             torch.cuda.memory._dump_snapshot(str(partial))
             partial.replace(self.path)
-        except (*TROUBLE, MemoryError) as error:
+        except Exception as error:  # noqa: BLE001 - as above
             partial.unlink(missing_ok=True)
-            self.notes = [f"{said}; no snapshot was written: {type(error).__name__}: {error}"]
+            self.notes = [f"{said}; no snapshot was written: {described(error)}"]
         else:
             self.notes = [f"{said}; torchwhy memory {shlex.quote(str(self.path))} shows who holds it"]
 

@@ -17,9 +17,10 @@ from typing import Any
 
 from torchwhy.errors import ArgumentError
 
-__all__ = ["Program"]
+__all__ = ["Program", "Rewrite"]
 
-Rewrite = Callable[[ast.Module, dict[str, Any]], ast.Module]
+Rewrite = Callable[[ast.Module, dict[str, Any]], object]
+"""Changes a syntax tree, and the names that it finds."""
 
 
 @dataclass(frozen=True)
@@ -129,5 +130,6 @@ def _run_source(source: Any, shown: str, file: str | None, rewrite: Rewrite | No
         names.update(__file__=file, __loader__=SourceFileLoader("__main__", file), __cached__=None)
     sys.modules["__main__"] = module
     if rewrite is not None:
-        source = rewrite(ast.parse(source, shown), names)
+        source = ast.parse(source, shown)
+        rewrite(source, names)
     exec(compile(source, shown, "exec", dont_inherit=True), names)

@@ -12,12 +12,13 @@ from types import ModuleType
 
 from torchwhy.capture.advice import Spelling
 from torchwhy.capture.compile_log import FILE, CompileLog
+from torchwhy.capture.containment import contained, described
 from torchwhy.capture.launch import hooks
 from torchwhy.capture.launch.discovery import Source
 from torchwhy.capture.launch.ending import Ending, on_termination, run_to_end, wait_for_threads
 from torchwhy.capture.launch.importing import after_import
 from torchwhy.capture.launch.out_of_memory import OutOfMemoryWatch
-from torchwhy.capture.launch.program import Program
+from torchwhy.capture.launch.program import Program, Rewrite
 from torchwhy.capture.launch.step_function import NamedFunction
 from torchwhy.capture.launch.thread_starts import before_threads_start
 from torchwhy.capture.options import Options
@@ -26,6 +27,7 @@ from torchwhy.capture.run_watch import RunWatch
 from torchwhy.capture.schedule import Phase, Schedule
 from torchwhy.capture.session import Session
 from torchwhy.capture.whole_run import Limits, WholeRun
+from torchwhy.errors import ArgumentError
 
 __all__ = ["STEP_SOURCES", "Settings", "launch"]
 
@@ -64,24 +66,38 @@ class Settings:
             NamedFunction.parse(self.step_on)
 
 
-def launch(program: Program, settings: Settings, report: Callable[[Capture], None]) -> Ending:
+def launch(
+    program: Program,
+    settings: Callable[[], Settings],
+    report: Callable[[Capture], None],
+    complain: Callable[[str], None],
+) -> Ending:
     """Run a program to its end and record it on the way.
 
     Args:
         program: is run in this process, as `__main__`.
-        settings: how it is recorded.
+        settings: returns how it is recorded.
         report: called once, with the capture, when the program has ended or is being terminated.
+        complain: is given a sentence if an error prevents recording or the report. The program runs in any case.
 
     Returns:
         How the program ended, for the caller to end likewise.
 
     Raises:
-        ArgumentError: there is no such script.
+        ArgumentError: there is no such script, or a setting is invalid.
     """
-    program.check()
-    launched = _Launched(program, settings, report)
-    on_termination(launched.terminate)
     process = os.getpid()
+    launched: _Launched | None = None
+    try:
+        program.check()
+        launched = _Launched(program, settings(), report, complain)
+        on_termination(launched.terminate)
+    except ArgumentError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, the program runs
+        complain(f"torchwhy cannot record the program: {described(error)}")
+    if launched is None:
+        return run_to_end(program.run)
     ending = run_to_end(launched.run)
     if os.getpid() != process:
         ending.follow_in_child()
@@ -91,8 +107,14 @@ def launch(program: Program, settings: Settings, report: Callable[[Capture], Non
 class _Launched:
     """The wiring between a program, its steps and a session."""
 
-    def __init__(self, program: Program, settings: Settings, report: Callable[[Capture], None]) -> None:
-        self._program, self._settings, self._report = program, settings, report
+    def __init__(
+        self,
+        program: Program,
+        settings: Settings,
+        report: Callable[[Capture], None],
+        complain: Callable[[str], None],
+    ) -> None:
+        self._program, self._settings, self._report, self._complain = program, settings, report, complain
         self._session = Session(
             settings.path, settings.schedule, settings.options, program.command, Spelling("--{} {}", " "), launched=True
         )
@@ -110,15 +132,14 @@ class _Launched:
         self._compiler = CompileLog(self._session.folder.partial / FILE) if settings.compile_log else None
 
     def run(self) -> None:
-        after_import("torch", self._torch_is_loaded)
-        self._run_watch = RunWatch()
+        self._session.contain(self._watch_program)()
         try:
             self._run()
             if self._whole.has_threads:
                 wait_for_threads()  # they may work on when the script has ended
         except (RuntimeError, MemoryError) as error:
             if self._memory is not None:
-                self._memory.ended_by(error)
+                self._session.contain(self._memory.ended_by)(error)
             raise
         finally:
             try:
@@ -126,15 +147,25 @@ class _Launched:
             except KeyboardInterrupt:
                 self._interrupted = True
 
+    def _watch_program(self) -> None:
+        after_import("torch", self._session.contain(self._torch_is_loaded))
+        self._run_watch = RunWatch()
+        if self._function is not None and not self._is_in_script:
+            after_import(self._function.module, self._session.contain(self._module_is_loaded))
+
+    @property
+    def _is_in_script(self) -> bool:
+        """Whether the function that marks steps is in the script itself."""
+        return self._function is not None and self._function.module == "__main__" and self._program.is_script
+
     def _run(self) -> None:
-        if self._function is None:
-            self._program.run()
-        elif self._function.module == "__main__" and self._program.is_script:
-            self._found = True
-            self._program.run(self._function.rewrite(self._step))
-        else:
-            after_import(self._function.module, self._module_is_loaded)
-            self._program.run()
+        rewrite = self._session.contain(self._rewrite)() if self._is_in_script else None
+        self._program.run(rewrite)
+
+    def _rewrite(self) -> Rewrite | None:
+        assert self._function is not None
+        self._found = True
+        return self._session.contain(self._function.rewrite(self._session.contain(self._step)))
 
     def finish(self, ending: Ending) -> Ending:
         """Write and report; a Ctrl-C meanwhile ends that, and nothing half written remains."""
@@ -143,12 +174,33 @@ class _Launched:
             if self._interrupted:
                 raise KeyboardInterrupt  # noqa: TRY301  (it came a moment ago)
             capture = self._closed(ending)
-            if capture is not None:
-                self._report(capture)
         except KeyboardInterrupt:
-            self._report(self._session.abandon(ending.text, "interrupted while it was written; nothing is kept"))
+            self._close_interrupted(ending)
             return Ending("SIGINT", 128 + signal.SIGINT, signal.SIGINT)
+        if capture is not None:
+            try:
+                self._reported(capture)
+            except KeyboardInterrupt:
+                return Ending("SIGINT", 128 + signal.SIGINT, signal.SIGINT)
         return ending
+
+    def _close_interrupted(self, ending: Ending) -> None:
+        why = "interrupted while it was written; nothing is kept"
+        capture = contained(self._session.abandon, self._lose)(ending.text, why)
+        if capture is not None:
+            self._reported(capture)
+
+    def _reported(self, capture: Capture) -> None:
+        """Report, or say why not."""
+        where = f"; the recording is in {capture.folder}" if capture.folder is not None else ""
+        contained(self._report, lambda error: self._complain(f"torchwhy has no report: {described(error)}{where}"))(
+            capture
+        )
+
+    def _lose(self, error: Exception) -> None:
+        """Say why there is no capture."""
+        self._session.folder.discard()
+        self._complain(f"torchwhy recorded nothing: {described(error)}")
 
     def terminate(self, ending: Ending) -> None:
         """The same within a signal that kills, which may come while `finish` is at work."""
@@ -158,34 +210,40 @@ class _Launched:
             self.finish(ending)
 
     def _closed(self, ending: Ending) -> Capture | None:
-        self._whole.end()
+        """End everything, one after the other, whatever goes wrong with the others; None if nothing can be said."""
+        for end in (self._whole.end, self._end_watches, *self._undo, self._explain, self._whole.tell, self._end_log):
+            contained(end, self._session.fail)()
+        return contained(self._session.close, self._lose)(ending.text)
+
+    def _end_watches(self) -> None:
         if self._watch is not None and self._watch.step_is_over:
             self._session.count_last_step()
-        for undo in self._undo:
-            undo()
         if self._run_watch is not None:
             self._session.run_times = self._run_watch.end(*self._session.recorded())
+
+    def _end_log(self) -> None:
+        if self._compiler is not None:
+            self._session.notes.extend(self._compiler.close())
+
+    def _explain(self) -> None:
+        """Note why nothing was recorded, and if memory ran out."""
         if not self._torch:
             self._session.give_up("nothing was recorded: the program did not import PyTorch")
         elif self._function is not None and not self._called:
             why = "was never called" if self._found else "was not found"
             self._session.give_up(f"nothing was recorded: the function {self._function} {why}")
-        self._whole.tell()
         if self._memory is not None:
             self._session.notes.extend(self._memory.notes)
-        if self._compiler is not None:
-            self._session.notes.extend(self._compiler.close())
-        return self._session.close(ending.text)
 
     def _torch_is_loaded(self, torch: ModuleType) -> None:
         self._torch = True
         if self._memory is not None:
             import torch as loaded
 
-            loaded.cuda._lazy_call(self._memory.attach)
+            loaded.cuda._lazy_call(self._session.contain(self._memory.attach))
         if self._compiler is not None:
             self._compiler.attach()
-            after_import("torch._inductor.config", self._compiler.note_provenance)
+            after_import("torch._inductor.config", self._session.contain(self._compiler.note_provenance))
         if threading.current_thread() is not threading.main_thread():
             self._session.give_up("nothing was recorded: PyTorch was imported outside the main thread")
             return
@@ -199,13 +257,15 @@ class _Launched:
         step_on = self._settings.step_on
         wanted = None if step_on in {"auto", "none"} else Source(step_on)
         if step_on != "none":
-            self._watch = hooks.StepWatch(wanted, self._begin, self._step_found, self._may_switch)
+            self._watch = hooks.StepWatch(
+                wanted, self._begin, self._step_found, self._may_switch, self._session.contain
+            )
             self._undo.append(self._watch.remove)
         if wanted is None:
             self._record_everything()
-            self._undo.append(before_threads_start(self._whole.record_threads))
+            self._undo.append(before_threads_start(self._whole.record_threads, self._session.contain))
             # Kernels are recorded from when the GPU is first used; looking earlier would fix which GPUs are visible.
-            torch.cuda._lazy_call(self._cuda_is_used)
+            torch.cuda._lazy_call(self._session.contain(self._cuda_is_used))
 
     def _record_everything(self) -> None:
         if self._session.clock is None and threading.current_thread() is threading.main_thread():

@@ -62,13 +62,13 @@ class NamedFunction:
             return False
         return True
 
-    def rewrite(self, called: Callable[[], None]) -> Callable[[ast.Module, dict[str, Any]], ast.Module]:
+    def rewrite(self, called: Callable[[], None]) -> Callable[[ast.Module, dict[str, Any]], None]:
         """The same for a script that has not run yet: definitions and assignments of that name are wrapped."""
 
-        def apply(tree: ast.Module, names: dict[str, Any]) -> ast.Module:
+        def apply(tree: ast.Module, names: dict[str, Any]) -> None:
             names[HOOK] = functools.partial(_announced, called=called)
             _Wrapper(self.path).visit_body(tree.body)
-            return ast.fix_missing_locations(tree)
+            ast.fix_missing_locations(tree)
 
         return apply
 

@@ -8,20 +8,29 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from torchwhy.capture.containment import Contain
+
 __all__ = ["before_threads_start", "may_work"]
 
 
 _LIBRARIES: Final = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
-def before_threads_start(act: Callable[[], None]) -> Callable[[], None]:
-    """Call `act` before the main thread starts a thread that may do the program's work; return what undoes it."""
+def before_threads_start(act: Callable[[], None], contain: Contain) -> Callable[[], None]:
+    """Call `act` before the main thread starts a thread that may do the program's work; return what undoes it.
+
+    `contain`: see `StepWatch`.
+    """
     original = threading.Thread.start
+
+    @contain
+    def starts(thread: threading.Thread) -> None:
+        if may_work(thread) and threading.current_thread() is threading.main_thread():
+            act()
 
     @functools.wraps(original)
     def start(self: threading.Thread) -> None:
-        if may_work(self) and threading.current_thread() is threading.main_thread():
-            act()
+        starts(self)
         original(self)
 
     def undo() -> None:
