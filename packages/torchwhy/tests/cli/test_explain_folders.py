@@ -57,6 +57,7 @@ def test_several_runs_are_compared_and_other_questions_are_an_error(log):
         computing().write(log / run / "trace.json.gz")
     status, out, err = explain(log)
     assert (status, err) == (0, "")
+    assert "TOO FEW RUNS TO SAY WHICH STANDS OUT" in out
     assert "2 of 2 runs are compute-bound; open one with `torchwhy explain log/train`." in out
     ran = run_here("timeline", log.name, folder=log.parent)
     more = "torchwhy explain, report and export read all runs of a folder"

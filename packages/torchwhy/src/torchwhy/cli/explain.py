@@ -9,7 +9,7 @@ from typing import Final
 
 from torchwhy.cli.console import answer, complain, patience, say, write_file
 from torchwhy.cli.documents import terminal_style
-from torchwhy.cli.jobs import READING, Reading, read_job, read_runs, runs_in
+from torchwhy.cli.jobs import READING, Reading, describe_all, read_job, runs_in
 from torchwhy.cli.traces import trace_in
 from torchwhy.device_peaks import peaks_of
 from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
@@ -163,19 +163,12 @@ def _job(folder: str, request: Request) -> Document:
 def _runs(folder: str, runs: dict[str, Path], request: Request) -> Document:
     """Which runs of a folder stand out."""
     from torchwhy.present.runs_explanation import standing_out
-    from torchwhy.report.runs_report import describe_run, describe_runs
+    from torchwhy.report.runs_report import describe_runs
 
     _refuse(request, f"{folder} holds several runs")
     if request.fail_on is not None:
         raise ArgumentError(f"--fail-on is about the findings of one run, and {folder} holds several")
-    settings = _settings(request)
-    asked = tuple(rule.code for rule in chosen(settings))
-    found = [
-        describe_run(name, job, job.diagnose(asked) if asked else ())
-        for name, job in read_runs(runs, request.reading, settings.thresholds)
-    ]
-    missing = sorted(runs.keys() - {run.name for run in found})
-    return standing_out(describe_runs(folder, found, missing))
+    return standing_out(describe_runs(folder, *describe_all(runs, request.reading, _settings(request))))
 
 
 def _refuse(request: Request, holds: str) -> None:

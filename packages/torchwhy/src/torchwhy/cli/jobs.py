@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from torchwhy.cli.console import say, warnings_said
 from torchwhy.errors import TraceError
 from torchwhy.ranks.folder import find_runs
+from torchwhy.rules.settings import Settings, chosen
 from torchwhy.trace.file.remote import path_of
 from torchwhy.wording import counted
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torchwhy.loading.job import LoadedJob
+    from torchwhy.report.runs_report import Run
 
-__all__ = ["READING", "Reading", "read_job", "read_runs", "runs_in"]
+__all__ = ["READING", "Reading", "describe_all", "read_job", "read_runs", "runs_in"]
 
 _EVERY_S: Final = 10.0
 
@@ -80,6 +82,22 @@ def read_runs(
             yield name, job
     if len(reasons) == len(runs):
         raise TraceError(f"not one of {counted(len(runs), 'run')} can be read: {reasons[0]}")
+
+
+def describe_all(runs: dict[str, Path], reading: Reading, settings: Settings) -> tuple[list[Run], list[str]]:
+    """Return the reports on runs, and the names of those that cannot be read.
+
+    Raises:
+        TraceError, ArgumentError, MissingPackageError, KeyboardInterrupt: as `read_runs`.
+    """
+    from torchwhy.report.runs_report import describe_run
+
+    asked = tuple(rule.code for rule in chosen(settings))
+    found = [
+        describe_run(name, job, job.diagnose(asked) if asked else ())
+        for name, job in read_runs(runs, reading, settings.thresholds)
+    ]
+    return found, sorted(runs.keys() - {run.name for run in found})
 
 
 class _Progress:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from torchwhy.cli.console import complain, patience, tell, write_file
 from torchwhy.cli.explain import trace_name
-from torchwhy.cli.jobs import READING, Reading, read_job, read_runs, runs_in
+from torchwhy.cli.jobs import READING, Reading, describe_all, read_job, runs_in
 from torchwhy.cli.traces import trace_in
 from torchwhy.diffing import diff
 from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
@@ -22,7 +22,6 @@ from torchwhy.page.report_page import difference_page, job_page, runs_page, trac
 from torchwhy.pyproject import SettingsFileError, find_pyproject
 from torchwhy.ranks.job import Job
 from torchwhy.report.job_report import describe_job
-from torchwhy.report.runs_report import describe_run
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
@@ -109,12 +108,7 @@ def _page(given: str, request: Request, size: int) -> str:
 def _of_runs(given: str, runs: dict[str, Path], request: Request, settings: Settings, size: int) -> str:
     if request.steps is not None:
         raise ArgumentError(f"--steps chooses steps of one trace, and {given} holds several runs")
-    asked = tuple(rule.code for rule in chosen(settings))
-    found = [
-        describe_run(name, job, job.diagnose(asked) if asked else ())
-        for name, job in read_runs(runs, request.reading, settings.thresholds)
-    ]
-    missing = sorted(runs.keys() - {run.name for run in found})
+    found, missing = describe_all(runs, request.reading, settings)
     return runs_page(given, found, missing, max_size=size)
 
 

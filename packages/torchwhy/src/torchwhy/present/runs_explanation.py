@@ -23,7 +23,7 @@ from torchwhy.present.document import (
     rows_of,
 )
 from torchwhy.report.job_report import Rank
-from torchwhy.report.runs_report import SHARES, Run, RunApart, RunsReport, shares_of
+from torchwhy.report.runs_report import FEWEST, SHARES, Run, RunApart, RunsReport, shares_of
 from torchwhy.wording import counted, duration, enumeration, percent
 
 __all__ = ["runs_explanation", "standing_out"]
@@ -65,9 +65,11 @@ def standing_out(report: RunsReport) -> Document:
     """Return which runs stand out, and how many are limited by what; in the full view, a row for each run."""
     apart = counted(len(report.apart), "run")
     kind = f"{apart} stand{'' if len(report.apart) > 1 else 's'} out" if report.apart else "No run stands out"
+    if len(report.runs) < FEWEST:
+        kind = "Too few runs to say which stands out"
     blocks: list[Block] = [
         *_left_out(report.unreadable),
-        VerdictBlock(kind, _sentence(report), (), "warning" if report.apart else "good"),
+        VerdictBlock(kind, _sentence(report), (), "warning" if report.apart else ""),
         *((_apart(report.apart),) if report.apart else ()),
         _limits(report.runs),
         _rules(report.runs, _FOUND),

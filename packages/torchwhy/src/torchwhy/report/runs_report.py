@@ -19,13 +19,13 @@ from torchwhy.report.job_report import Rank, describe_job
 from torchwhy.schema import SCHEMA
 from torchwhy.wording import digits, percent
 
-__all__ = ["SHARES", "Run", "RunApart", "RunsReport", "describe_run", "describe_runs", "shares_of"]
+__all__ = ["FEWEST", "SHARES", "Run", "RunApart", "RunsReport", "describe_run", "describe_runs", "shares_of"]
 
 SHARES: Final = ("computes", "transfers", "waits", "idle")
 """The parts of a rank's window."""
 
 _VERBS: Final = ("computes for", "transfers for", "waits for other ranks for", "is idle for")
-_FEWEST: Final = 3
+FEWEST: Final = 3
 """Runs whose median says what is usual."""
 
 _RATIO: Final = 1.25
@@ -126,7 +126,7 @@ def describe_runs(folder: str, runs: Sequence[Run], unreadable: Sequence[str]) -
 
 def _apart(runs: Sequence[Run]) -> tuple[RunApart, ...]:
     """The runs that differ from most, by the size of the difference in their steps or shares."""
-    if len(runs) < _FEWEST:
+    if len(runs) < FEWEST:
         return ()
     [(usual, number)] = Counter(run.verdict.kind for run in runs).most_common(1)
     steps = [log(run.step_us) if run.step_us else None for run in runs]
@@ -152,7 +152,7 @@ def _apart(runs: Sequence[Run]) -> tuple[RunApart, ...]:
 def _far(values: Sequence[float | None], limit: float) -> tuple[float, frozenset[int]]:
     """The median, and the places of the values that are farther from it than a limit and than most are."""
     known = [value for value in values if value is not None]
-    if len(known) < _FEWEST:
+    if len(known) < FEWEST:
         return 0.0, frozenset()
     middle = median(known)
     limit = max(limit, _SPREADS * median(abs(value - middle) for value in known))

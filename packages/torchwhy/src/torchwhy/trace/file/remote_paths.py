@@ -56,7 +56,7 @@ class RemotePath(ProxyUPath):  # type: ignore[misc]  # it has no annotations her
         with reaching(self):
             yield from super().iterdir()
 
-    def open(self, mode: str = "rb", *arguments: Any, **options: Any) -> Any:
+    def open(self, mode: str = "r", *arguments: Any, **options: Any) -> Any:
         """Open the file; of binary files reading is guarded, too."""
         with reaching(self):
             file = super().open(mode, *arguments, **options)
