@@ -290,6 +290,22 @@ def test_the_skill_teaches_commands_that_exist(tmp_path):
     assert run_here("skill", "-o", ".claude/skills/torchwhy/SKILL.md", folder=tmp_path).returncode == 3
 
 
+def test_the_commands_that_answers_suggest_run(tmp_path):
+    """As they are copied, once TRACE, ID and NAME are replaced; also with the other names in parentheses."""
+    found = re.search(r"^finding (\S+)", drawn(asked("explain")), re.MULTILINE)[1]
+    replaced = {"TRACE": str(STEP), "ID": found, "NAME": "kinds"}
+    suggested = set()
+    for question, given in (("explain", {}), ("finding", {"id": found}), ("evidence", {"id": found}), ("timeline", {})):
+        ask = drawn(asked(question, **given)).splitlines()[-1]
+        for call in ask.removeprefix("ask: ").split("; "):
+            _, first, rest, others = re.fullmatch(r"(torchwhy) (\w+) ([^()]+?)(?: \(also (.+)\))?", call).groups()
+            suggested |= {f"{name} {rest}" for name in (first, *(others or first).split(", "))}
+    assert len(suggested) == 4
+    for command in sorted(suggested):
+        ran = run_here(*(replaced.get(word, word) for word in command.split()), folder=tmp_path)
+        assert (ran.returncode, ran.stderr) == (0, ""), command
+
+
 def test_the_words_that_the_skill_explains_are_those_of_answers():
     def unsure(trace):
         return waiting(trace, confidence="low", cause="Something else.", linked=False)
