@@ -10,7 +10,6 @@ from tests.compile_log.planted import PLANTS
 from torchwhy import load
 from torchwhy.capture.compile_log import CompileLog
 
-
 REMEDIES = {
     "size mismatch": "mark_dynamic",
     "dtype mismatch": "one dtype",

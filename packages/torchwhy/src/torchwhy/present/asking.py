@@ -30,7 +30,7 @@ _NEXT: Final = {
 def next_calls(command: str, *, tool: bool) -> tuple[str, ...]:
     """Return the calls that lead on from a command's answer; of those that are written alike, the first and names.
 
-    A command with its names replaced can be run as it stands, so other names follow it in parentheses.
+    A command can be copied, so other names follow it in parentheses.
 
     Args:
         command: that answered.

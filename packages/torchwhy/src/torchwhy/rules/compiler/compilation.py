@@ -84,9 +84,9 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     After eight variants PyTorch gives up on the function and runs it uncompiled.
 
     Fix: the compiler's log (`torchwhy profile --compile-log`) or TORCH_LOGS=recompiles names the guard that failed: a
-    size, a dtype, a Python value, the grad mode. Mark sizes
-    that vary (torch._dynamo.mark_dynamic, or dynamic=True), keep numbers that vary out of the arguments (pass tensors),
-    pad to few sizes.
+    size, a dtype, a Python value, the grad mode. The fix
+    depends on it. Mark sizes that vary (torch._dynamo.mark_dynamic, or dynamic=True) or pad to few sizes; pass numbers
+    that vary as tensors; convert inputs to one dtype; keep growing lists out of the compiled code.
 
     Known problems: compiling for both training and evaluation, or for two dtypes, is two variants and no fault.
     """
