@@ -142,9 +142,13 @@ def counted(number: int, one: str, many: str = "") -> str:
 def digits(number: float, count: int = 3) -> str:
     """Return a number with `count` significant digits, or all digits of a large one, never as 1.23e+03.
 
-    >>> digits(1234.5), digits(999.7), digits(12.345), digits(2.0), digits(15.49, 2), digits(0.01234)
-    ('1,234', '1,000', '12.3', '2', '15', '0.0123')
+    Beyond 15 digits a number has no more that are true, and is written as 1.23e+20.
+
+    >>> digits(1234.5), digits(999.7), digits(12.345), digits(2.0), digits(15.49, 2), digits(0.01234), digits(1e300)
+    ('1,234', '1,000', '12.3', '2', '15', '0.0123', '1e+300')
     """
+    if abs(number) >= 1e15:
+        return f"{number:.{count}g}"
     return f"{number:,.0f}" if abs(number) >= 10**count - 0.5 else f"{number:.{count}g}"
 
 

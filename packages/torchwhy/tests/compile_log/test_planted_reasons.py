@@ -10,6 +10,17 @@ from tests.compile_log.planted import PLANTS
 from torchwhy import load
 from torchwhy.capture.compile_log import CompileLog
 
+REMEDIES = {
+    "size mismatch": "mark_dynamic",
+    "dtype mismatch": "one dtype",
+    "stride mismatch": "same strides",
+    "requires_grad|grad_mode": "without gradients",
+    r"len\\\(": "lists and dicts",
+    "device": "what the guard names",
+    r"(?<!\) )== ": "numbers as tensors",
+}
+"""Words of a fix, by those of PyTorch's reason; the other words are wrong."""
+
 
 def planted_line(function):
     lines, first = inspect.getsourcelines(function)
@@ -49,6 +60,9 @@ def test_a_planted_cause_is_named_with_its_line(recorded, plant):
     assert re.search(plant.reason, said), said
     assert planted_line(plant.where) in said
     assert "TORCH_LOGS" not in finding.fix
+    if plant.slug == "recompiles":
+        [words] = [words for reason, words in REMEDIES.items() if re.search(reason, plant.reason)]
+        assert [other for other in {*REMEDIES.values()} if other in finding.fix] == [words]
     assert finding.linked
     logged = [one for one in finding.evidence if "planted.py" in one.name]
     assert all(one.time_us <= finding.time_us + finding.window.us * 0.002 for one in logged)

@@ -92,11 +92,16 @@ def test_what_is_shown_and_what_is_cut_are_all_findings(count):
         assert tokens_in(answer) <= tokens
 
 
-def test_the_tokens_that_show_all_show_all():
-    answer = drawn(document(RECORDED[-1]), 400)
-    enough = int(re.search(r"--tokens (\d+) shows all", answer)[1])
-    assert "cut to" not in drawn(document(RECORDED[-1]), enough)
-    assert "cut to" in drawn(document(RECORDED[-1]), enough - 101)
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_tokens_that_show_all_show_all(source):
+    """At every budget, and where several answers share it; with 100 tokens less something is cut."""
+    for count in (1, 3):
+        documents = [document(source)] * count
+        enough = {re.search(r"--tokens (\d+) shows all|$", drawn(documents, tokens))[1] for tokens in BUDGETS} - {None}
+        assert len(enough) <= 1
+        for tokens in map(int, enough):
+            assert "cut to" not in drawn(documents, tokens)
+            assert tokens == 100 * count or "cut to" in drawn(documents, tokens - 100 * count)
 
 
 def numbered(i):
@@ -125,6 +130,13 @@ def test_foreign_text_stays_in_quotes(name, tokens):
     assert all(one == "\n" or one.isprintable() for one in answer)
     assert not set("\u201d\u201c\uff02`") & set(answer)
     assert max(map(len, re.findall(r'"([^"\n]*)"', answer))) <= 800
+
+
+@pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
+@pytest.mark.parametrize("tokens", [200, 700, 2000])
+def test_long_lines_count_for_the_tokens_that_show_all(name, tokens):
+    enough = re.search(r"--tokens (\d+) shows all|$", drawn(every_block(name), tokens))[1]
+    assert enough is None or "cut to" not in drawn(every_block(name), int(enough))
 
 
 @pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))

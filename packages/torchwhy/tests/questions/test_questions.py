@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.analysis.programs import LOADER, PROGRAMS, training
+from tests.analysis.programs import LOADER, PROGRAMS, report_on, training, waiting
 from tests.command_line import run_apart, run_here
 from tests.present.test_agent_format import EVIL, outside
 from tests.ranks.jobs import write_job
@@ -17,6 +17,7 @@ from torchwhy.cli.app import app
 from torchwhy.errors import ArgumentError, ArgumentTypeError
 from torchwhy.present.asking import CALLS
 from torchwhy.present.budget import tokens_in
+from torchwhy.present.explanation import explanation
 from torchwhy.present.formats import FORMATS, render
 from torchwhy.present.options import Options
 from torchwhy.questions import answers
@@ -287,6 +288,35 @@ def test_the_skill_teaches_commands_that_exist(tmp_path):
     assert (tmp_path / ".claude/skills/torchwhy/SKILL.md").read_text() == text
     assert ran.stdout.strip().endswith("SKILL.md")
     assert run_here("skill", "-o", ".claude/skills/torchwhy/SKILL.md", folder=tmp_path).returncode == 3
+
+
+def test_the_commands_that_answers_suggest_run(tmp_path):
+    """As they are copied, once TRACE, ID and NAME are replaced; also with the other names in parentheses."""
+    found = re.search(r"^finding (\S+)", drawn(asked("explain")), re.MULTILINE)[1]
+    replaced = {"TRACE": str(STEP), "ID": found, "NAME": "kinds"}
+    suggested = set()
+    for question, given in (("explain", {}), ("finding", {"id": found}), ("evidence", {"id": found}), ("timeline", {})):
+        ask = drawn(asked(question, **given)).splitlines()[-1]
+        for call in ask.removeprefix("ask: ").split("; "):
+            _, first, rest, others = re.fullmatch(r"(torchwhy) (\w+) ([^()]+?)(?: \(also (.+)\))?", call).groups()
+            suggested |= {f"{name} {rest}" for name in (first, *(others or first).split(", "))}
+    assert len(suggested) == 4
+    for command in sorted(suggested):
+        ran = run_here(*(replaced.get(word, word) for word in command.split()), folder=tmp_path)
+        assert (ran.returncode, ran.stderr) == (0, ""), command
+
+
+def test_the_words_that_the_skill_explains_are_those_of_answers():
+    def unsure(trace):
+        return waiting(trace, confidence="low", cause="Something else.", linked=False)
+
+    document = explanation(report_on(PROGRAMS["input-bound"](), unsure, waiting))
+    answer = drawn(document, 20_000) + drawn(document, 300)
+    steps = re.findall(r"^\d\. `(cut to|\w+)", skill_text(), re.MULTILINE)
+    doubts = re.search(r"`(.+?)` and `(.+?)` mean", skill_text()).groups()
+    assert steps == ["verdict", "trust", "finding", "cut to"]
+    assert all(re.search(rf"^{word}\b", answer, re.MULTILINE) for word in steps)
+    assert all(word in answer for word in doubts)
 
 
 def test_stories_are_answered_too(tmp_path):

@@ -36,6 +36,15 @@ def test_files_in_the_folder_are_read(path, folder):
     assert Tools([folder]).call("explain", {"trace": str(folder / "a.json")}) == (text, False)
 
 
+def test_paths_from_the_current_folder_are_read(folder, monkeypatch):
+    """`torchwhy profile` prints such paths, and agents repeat them."""
+    monkeypatch.chdir(folder.parent)
+    inside = Tools([folder]).call("explain", {"trace": "a.json"})
+    assert Tools([folder]).call("explain", {"trace": "traces/a.json"}) == inside
+    for path in ("secret.json", "traces/../secret.json", "traces/link.json"):
+        assert Tools([folder]).call("explain", {"trace": path})[1]
+
+
 @pytest.mark.parametrize(
     "path",
     ["../secret.json", "link.json", "/etc/passwd", "~/a.json", "missing.json", "-", "", "..", "a.json\0", "a" * 9000],

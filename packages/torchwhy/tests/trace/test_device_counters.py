@@ -64,7 +64,7 @@ def test_each_device_has_its_counters():
         ({"sm": 41, "dram": 83}, "bound by memory"),
         ({"sm": 90, "dram": 83}, "bound by compute"),
         ({"sm": 40, "dram": 30}, "neither is near its peak"),
-        ({"dram": 30}, "its memory 30% of its peak."),
+        ({"dram": 30}, "its memory reaches 30% of its peak."),
     ],
 )
 def test_counted_activity_says_what_bounds(means, said, tmp_path):
@@ -73,6 +73,26 @@ def test_counted_activity_says_what_bounds(means, said, tmp_path):
     assert found.memory == pytest.approx(means["dram"])
     done = run_here("explain", story.write(tmp_path / "trace.json"), folder=tmp_path)
     assert said in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("kept", range(1, 11))
+def test_activity_is_not_said_of_work_that_was_not_counted(kept):
+    """The sampler stops after `kept` of ten steps; its last value holds for a quarter of a step more."""
+    story = Story()
+    for at in story.steps(10, 1000, waits=True):
+        story.op("aten::mm", at + 1, 20)
+        story.kernel(HALF, at, 500, launch_at=at)
+    for name in (SM, DRAM):
+        story.events += [hardware_counter(name, at, 70) for at in range(0, 1000 * kept, 25)]
+        story.events += [hardware_counter(name, 9_999, 70)]
+    found = activity(story.trace())
+    assert [one.compute for one in found] == ([pytest.approx(70)] if kept >= 9 else [])
+
+
+@pytest.mark.parametrize("value", [-50.0, 250.0, 1e300])
+def test_an_activity_that_no_gpu_has_is_not_known(value):
+    assert activity(counted(sm=value).trace()) == ()
+    assert activity(counted(sm=50.0).trace()) != ()
 
 
 def test_energy_is_power_by_time(tmp_path):

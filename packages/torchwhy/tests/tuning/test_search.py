@@ -153,6 +153,15 @@ def test_a_run_longer_than_a_quarter_of_the_budget_is_misuse():
         searched(budget_s=60, wall_s=15, error="it took longer than 15 s")
 
 
+@pytest.mark.parametrize("wall_s", [3, 5, 11])
+def test_the_least_budget_that_an_error_names_is_enough(wall_s):
+    with pytest.raises(ArgumentError, match=r"--budget must be \d+ or more: a run takes") as raised:
+        searched(budget_s=10 * wall_s, wall_s=wall_s)
+    least = int(re.search(r"must be (\d+)", str(raised.value))[1])
+    found, _ = searched(budget_s=least, wall_s=wall_s)
+    assert any(one.kind != "could not be tried" for one in found.tried)
+
+
 def test_what_changes_the_results_is_not_recommended():
     found, _ = searched(speeds={"4 loader workers": 2.0}, results={"4 loader workers": Results(losses=[1.5])})
     assert found.best == ()

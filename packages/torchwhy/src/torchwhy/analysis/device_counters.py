@@ -104,11 +104,13 @@ def energy(trace: Trace, price_per_kwh: float | None = None) -> tuple[EnergyUse,
 
 
 def activity(trace: Trace) -> tuple[MeasuredActivity, ...]:
-    """Return how near its peaks each device was, where compute or memory was counted."""
+    """Return how near its peaks each device was, where compute or memory was counted for nearly all of its work."""
     found, window = [], Intervals.union([trace.window.start], [trace.window.end])
     for gpu in trace.gpus:
         means = [
-            series.mean(gpu.busy & window) if (series := series_of(trace, gpu.device, quantity)) is not None else None
+            series.reliable_mean(gpu.busy & window)
+            if (series := series_of(trace, gpu.device, quantity)) is not None
+            else None
             for quantity in (Quantity.ACTIVE, Quantity.COMPUTE, Quantity.MEMORY)
         ]
         if means[1] is not None or means[2] is not None:

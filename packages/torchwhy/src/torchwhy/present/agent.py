@@ -88,7 +88,7 @@ def render(documents: Sequence[Document], options: Options) -> str:
     left_out = len(documents) - len(shown)
     rest = f"cut: {counted(left_out, 'further answer')}; ask for one at a time.\n" if left_out else ""
     each = (budget - tokens_in(rest)) // len(shown)
-    return "\n".join(_answer(document, each, tool=options.tool) for document in shown) + rest
+    return "\n".join(_answer(document, each, of=len(documents), tool=options.tool) for document in shown) + rest
 
 
 def quoted(text: str, longest: int = _LONGEST) -> str:
@@ -103,20 +103,21 @@ def quoted(text: str, longest: int = _LONGEST) -> str:
     return f'"{plain if whole else plain[: longest - 3] + "..."}"'
 
 
-def _answer(document: Document, budget: int, *, tool: bool) -> str:
-    pieces = [_bounded(piece, budget) for piece in _pieces(document)]
-    pieces.sort(key=_section)
+def _answer(document: Document, budget: int, *, of: int, tool: bool) -> str:
+    """Return an answer within its budget, one `of` several that share the whole budget."""
+    pieces = sorted(_pieces(document), key=_section)
     calls = next_calls(document.command, tool=tool)
     ask = [f"ask: {'; '.join(calls)}"] if calls else []
     for_asking = sum(tokens_in(line) + 1 for line in ask)
     whole = sum(tokens_in(piece.text) + 1 for piece in pieces) + for_asking
     if whole <= budget:
         return "\n".join([*(piece.text for piece in pieces), *ask]) + "\n"
+    pieces = [_bounded(piece, budget) for piece in pieces]
     reserved = max(_FOR_THE_CUT, budget // 12)
     if budget >= _FOR_IDS:
         reserved += min(_ID_TOKENS * sum(bool(piece.subject) for piece in pieces), budget // 8)
     shown, left = chosen(pieces, budget - reserved)
-    more = f"{'tokens' if tool else '--tokens'} {-(-whole // 100) * 100}"
+    more = f"{'tokens' if tool else '--tokens'} {-(-whole // 100) * 100 * of}"
     note = f"cut to {budget} tokens; {more} shows all. Left out: "
     note += _left_out(left, reserved - tokens_in(note) - for_asking - 1)
     return "\n".join([*(piece.text for piece in shown), note, *ask]) + "\n"

@@ -29,7 +29,9 @@ _NEXT: Final = {
 
 
 def next_calls(command: str, *, tool: bool) -> tuple[str, ...]:
-    """Return the calls that lead on from a command's answer; those that are written alike are one, "finding|evidence".
+    """Return the calls that lead on from a command's answer; of those that are written alike, the first and names.
+
+    A command can be copied, so other names follow it in parentheses.
 
     Args:
         command: that answered.
@@ -39,4 +41,9 @@ def next_calls(command: str, *, tool: bool) -> tuple[str, ...]:
     for name in _NEXT.get(command, ()):
         before, _, after = CALLS[name][tool].partition(name)
         alike.setdefault((before, after), []).append(name)
-    return tuple(f"{before}{'|'.join(names)}{after}" for (before, after), names in alike.items())
+    if tool:
+        return tuple(f"{before}{'|'.join(names)}{after}" for (before, after), names in alike.items())
+    return tuple(
+        f"{before}{first}{after}" + (f" (also {', '.join(others)})" if others else "")
+        for (before, after), (first, *others) in alike.items()
+    )

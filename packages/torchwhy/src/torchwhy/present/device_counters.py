@@ -47,7 +47,7 @@ def _activity(one: MeasuredActivity) -> str:
     if one.compute is not None:
         parts.append(f"its multiprocessors reach {one.compute:.0f}% of their peak")
     if one.memory is not None:
-        parts.append(f"its memory {one.memory:.0f}%" + ("" if parts else " of its peak"))
+        parts.append(f"its memory {one.memory:.0f}%" if parts else f"its memory reaches {one.memory:.0f}% of its peak")
     if one.active is not None:
         parts.append(f"{one.active:.0f}% of the multiprocessors have work")
     sentence = f"Counted while GPU {one.device} works: {', '.join(parts)}"

@@ -55,13 +55,15 @@ class Tools:
         return cut_to(f"error: {quoted(said)}", tokens), True
 
     def _inside(self, name: str, path: str) -> str:
-        """The path of a recording within the folders; relative ones are looked for in each.
+        """The path of a recording within the folders; relative ones are looked for in each, then in the current folder.
 
         Raises:
             ArgumentError: it lies elsewhere, in it is a link to elsewhere, or it isn't there.
         """
-        for folder in self._folders:
-            found = (folder / path).resolve()  # an absolute path stays as it is; links are followed before looking
+        if "\0" in path:
+            raise ArgumentError(f"{name} must be a path, got {path[:200]!r}")
+        for folder, beside in ((folder, beside) for beside in (None, Path.cwd()) for folder in self._folders):
+            found = ((beside or folder) / path).resolve()  # absolute paths stay; links are followed before looking
             if found.is_relative_to(folder) and found.exists():
                 links = (each for each in found.rglob("*") if each.is_symlink()) if found.is_dir() else ()
                 if all(link.resolve().is_relative_to(folder) for link in links):

@@ -214,7 +214,8 @@ def _tried(one: Tried) -> TriedChange:
 def _note(found: Search) -> str:
     of = f"{counted(found.steps, 'step')} of each run ({found.label})" if found.label else "each run"
     return (
-        f"1.42x: {of} took 1/1.42 of the unchanged program's time, in new processes, alternately; then the interval. "
+        f"Speed: 2.00x means that {of} took half of the unchanged program's time, in new processes, alternately; "
+        "in parentheses its interval. "
         f"With {percent(1 - ERROR)} confidence no change is said to help by chance, all of them together. "
         f"{seconds(found.spent_s)} of {seconds(found.budget_s)} spent."
     )

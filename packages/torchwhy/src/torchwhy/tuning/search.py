@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -25,6 +26,9 @@ from torchwhy.wording import counted, duration, seconds
 __all__ = ["Search", "search"]
 
 SHORTEST_BUDGET_S: Final = 30.0
+
+_RUNS_OF_A_CHANGE: Final = 3 * SCREENING + 2 * (FEWEST_ROUNDS - SCREENING)
+"""Runs that one change takes if it is measured to the end, two unchanged ones in each of the first rounds included."""
 
 STEPPING: Final = 60
 """The steps of a run take the budget divided by this number, unless the program ends earlier."""
@@ -116,9 +120,10 @@ class _Search:
         every = changes_for(self._first.facts, stakes)
         most = self._affordable()
         if most < 1:
+            spent_s = self._budget_s - self._left_s()
             raise ArgumentError(
-                f"--budget must be larger: a run takes {seconds(self._first.wall_s)}, and a change takes "
-                f"{3 * SCREENING + 3 * (FEWEST_ROUNDS - SCREENING)} runs, got {self._budget_s:g}"
+                f"--budget must be {math.ceil((spent_s + _RUNS_OF_A_CHANGE * self._wall_s) / 10) * 10} or more: a run "
+                f"takes {seconds(self._wall_s)}, and a change {_RUNS_OF_A_CHANGE} runs, got {self._budget_s:g}"
             )
         self._say(f"trying {counted(min(most, len(every)), 'change')}; a run takes {seconds(self._first.wall_s)}")
         tried: list[Tried] = []
@@ -181,8 +186,8 @@ class _Search:
     def _affordable(self) -> int:
         """How many changes fit into the budget, if one of them has to be measured to the end."""
         runs = self._left_s() / self._wall_s
-        to_the_end = 2 * (FEWEST_ROUNDS - SCREENING)
-        return int((runs - to_the_end) / SCREENING) - 2
+        others = (runs - _RUNS_OF_A_CHANGE) / SCREENING
+        return int(others) + 1 if others >= 0 else 0
 
     def _go_on(self, walls_s: Sequence[float], rounds: int) -> int:
         """How many changes, the first ones, there is time for, now that it is known how long their runs take."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
-from torchwhy.rules.compiler.logged import compilations_as_evidence, failed_guard, guards_of, with_reason
+from torchwhy.rules.compiler.logged import compilations_as_evidence, failed_guard, guards_of, remedy, with_reason
 from torchwhy.rules.compiler.shapes import changed_shape
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
@@ -84,9 +84,9 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     After eight variants PyTorch gives up on the function and runs it uncompiled.
 
     Fix: the compiler's log (`torchwhy profile --compile-log`) or TORCH_LOGS=recompiles names the guard that failed: a
-    size, a dtype, a Python value, the grad mode. Mark sizes
-    that vary (torch._dynamo.mark_dynamic, or dynamic=True), keep numbers that vary out of the arguments (pass tensors),
-    pad to few sizes.
+    size, a dtype, a Python value, the grad mode. The fix
+    depends on it. Mark sizes that vary (torch._dynamo.mark_dynamic, or dynamic=True) or pad to few sizes; pass numbers
+    that vary as tensors; convert inputs to one dtype; keep growing lists out of the compiled code.
 
     Known problems: compiling for both training and evaluation, or for two dtypes, is two variants and no fault.
     """
@@ -108,9 +108,6 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     guard = failed_guard(trace, [c.id for c in forward])
     changed = guard or changed_shape(trace, forward)
     once = len(forward) == 1 and len(trace.steps_found) >= 3
-    dynamic = (
-        "If the size of an input varies, say so before the first call (torch._dynamo.mark_dynamic or dynamic=True). "
-    )
     title = f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}" + (
         f" ({names})" if names else ""
     )
@@ -125,9 +122,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
         evidence=compilations_as_evidence(trace, again, lost, recompiles.frees) or _evidence(trace, again, lost),
         cause=(changed or "A guard of the compiled code failed: its inputs or other values that it depends on differ.")
         + (f" It happened in {', '.join(where[:4])}{' and others' if len(where) > 4 else ''}." if where else ""),
-        fix=("" if guard else "TORCH_LOGS=recompiles prints which guard failed. ")
-        + dynamic
-        + "Keep changing Python numbers out of it.",
+        fix=remedy(trace, [c.id for c in forward]),
         linked=bool(changed) and (not guard or trace.compile_log is None or trace.compile_log.ours),
     )
 

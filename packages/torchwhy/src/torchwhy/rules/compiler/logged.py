@@ -27,12 +27,29 @@ __all__ = [
     "guards_of",
     "last_guard",
     "pieces",
+    "remedy",
     "with_reason",
     "without_cuda_graph",
 ]
 
 SHOWN: Final = 10
 """Breaks or recompilations that a finding names."""
+
+_REMEDIES: Final = {
+    "size": "If the size of an input varies, say so before the first call (torch._dynamo.mark_dynamic or "
+    "dynamic=True), or pad to few sizes.",
+    "dtype": "Convert inputs to one dtype before the call, if the two variants are not intended.",
+    "layout": "Give inputs the same strides at each call, for example with .contiguous().",
+    "gradient": "Call the function always with or always without gradients; a variant for training and one for "
+    "evaluation are no fault.",
+    "length": "Keep lists and dicts that grow out of the compiled code, or give them the same length at each call.",
+    "value": "Keep Python values that change out of the compiled code: pass numbers as tensors.",
+    "object": "Pass the same module, function or object at each call.",
+    "": "Keep what the guard names the same at each call.",
+}
+"""What to do about the subject of a guard (`GuardFailure.subject`)."""
+
+REMEDIES_SHOWN: Final = 2
 
 LONGEST_TITLE: Final = 120
 ROOM: Final = 12
@@ -114,6 +131,17 @@ def guards_of(trace: Trace, ids: Iterable[str]) -> tuple[tuple[str, GuardFailure
     log = trace.compile_log
     known = ((id_, log.failures.get(id_)) for id_ in dict.fromkeys(ids)) if log is not None else ()
     return tuple((id_, failures[0]) for id_, failures in known if failures)
+
+
+def remedy(trace: Trace, ids: Iterable[str]) -> str:
+    """Say what to do about the guards that failed before these compilations, the most frequent subjects first.
+
+    Without a log, the sentences name how to find out which guard failed, and the usual remedies.
+    """
+    subjects = Counter(failure.subject for _, failure in guards_of(trace, ids))
+    if not subjects:
+        return f"TORCH_LOGS=recompiles prints which guard failed. {_REMEDIES['size']} {_REMEDIES['value']}"
+    return " ".join(_REMEDIES[subject] for subject, _ in subjects.most_common(REMEDIES_SHOWN))
 
 
 def failed_guard(trace: Trace, ids: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compiler.logged import failed_guard
+from torchwhy.rules.compiler.logged import failed_guard, remedy
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.compiled import Compiled, compiled_of
@@ -47,7 +47,8 @@ def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[F
             continue
         reached = int(found.max()) + 1
         left = f"{LIMIT - reached} more until" if reached < LIMIT else "at or beyond"
-        guard = failed_guard(trace, [f"{frame}/{version}" for version in range(1, reached)])
+        again = [f"{frame}/{version}" for version in range(1, reached)]
+        guard = failed_guard(trace, again)
         yield Finding(
             title=f"One compiled function runs in {len(found)} variants ({frame}/{found.min()}-{found.max()})",
             severity="low",
@@ -56,8 +57,7 @@ def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[F
             evidence=evidence(trace, compiled.regions[mine]),
             cause=f"It was compiled {reached} times, for inputs that differ; {left} PyTorch's limit of {LIMIT}."
             + (f" {guard}" if guard else ""),
-            fix=("" if guard else "TORCH_LOGS=recompiles names what differs. ") + "Mark a varying size as dynamic "
-            "(torch._dynamo.mark_dynamic), pad to few sizes, or pass Python numbers as tensors.",
+            fix=remedy(trace, again),
             linked=True,
         )
     late = [] if (compiled.frame >= 0).any() else _late(trace, compiled)

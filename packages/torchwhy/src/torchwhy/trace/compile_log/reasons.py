@@ -29,6 +29,21 @@ _CONTEXT: Final = re.compile(r"^ {2,}Developer debug context: (.+)$", re.MULTILI
 _SKIPPED: Final = ("will skip tracing the frame", "Skipping the function", "frame skipped")
 
 _GUARD: Final = re.compile(r"(?:!\d{1,9}/)?(?P<variant>\d{1,9}/\d{1,9}(?:_\d+)?): (?P<guard>.*)", re.DOTALL)
+_SUBJECTS: Final = tuple(
+    (subject, re.compile(pattern))
+    for subject, pattern in (
+        ("size", r"(size|rank) mismatch|\.size\(\)|\.shape\["),
+        ("dtype", r"dtype mismatch"),
+        ("layout", r"stride mismatch|\.stride\(\)|\.storage_offset\(\)"),
+        ("gradient", r"requires_grad mismatch|GLOBAL_STATE changed: .*grad_mode"),
+        ("length", r"\blen\(|_len\(|\.keys\(\)\) =="),
+        ("value", r" == "),
+        ("object", r"___check_(obj|type)_id\b| is (not )?"),
+    )
+)
+"""What guards ask for, as `torch/_dynamo/guards.py` and `torch/csrc/dynamo/guards.cpp` write them (2.13); the first
+that matches."""
+
 _SOURCE: Final = re.compile(r"\s*  #\s*(?P<code>.*?)\s*  #\s*(?P<file>\S+?):(?P<line>\d+) in (?P<name>[\w<>.]+)")
 
 
@@ -74,6 +89,15 @@ class GuardFailure:
     guard: str
     line: str = ""
     code: str = ""
+
+    @property
+    def subject(self) -> str:
+        """What differs: size, dtype, layout, gradient, length, value or object; "" where that is not known.
+
+        >>> GuardFailure("0/0", "tensor 'x' dtype mismatch. expected Float, actual Double").subject
+        'dtype'
+        """
+        return next((subject for subject, pattern in _SUBJECTS if pattern.search(self.guard)), "")
 
 
 def place_of(file: str, line: int | str, function: str) -> str:

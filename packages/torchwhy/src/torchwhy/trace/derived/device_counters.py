@@ -19,11 +19,14 @@ _HELD: Final = 10
 """A value is valid for at most this many times the usual distance of samples. After a longer time the sampler was
 delayed, or had stopped."""
 
-_MOST_W: Final = 10_000.0
-"""A GPU uses more than 0 W and less than this; NVIDIA's and AMD's largest have limits of some 1,500 W."""
+_POSSIBLE: Final = {
+    Quantity.POWER: (0.0, 10_000.0),  # NVIDIA's and AMD's largest GPUs have limits of some 1,500 W
+    **dict.fromkeys((Quantity.ACTIVE, Quantity.COMPUTE, Quantity.MEMORY), (-1.0, 110.0)),  # percent, with an error
+}
+"""Values of a GPU are between these."""
 
 _COVERED: Final = 0.9
-"""Share of the window: if the samples cover less, energy is not reported."""
+"""Share of a time: if the samples cover less, nothing is concluded about it."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,15 @@ class CounterSeries:
         """The mean over stretches of time; None where no value is known of them."""
         held = when.overlap(self.times, self.until)
         return float(np.average(self.values, weights=held)) if held.any() else None
+
+    def reliable_mean(self, when: Intervals) -> float | None:
+        """The mean in the unit of `Quantity`; None where possible values are not known of nearly all of the time."""
+        values = self.converted
+        low, high = _POSSIBLE.get(self.meaning.quantity, (-np.inf, np.inf)) if self.meaning.quantity else (0.0, 0.0)
+        held = when.overlap(self.times, self.until) * ((values > low) & (values < high))
+        if not when.total or held.sum() < _COVERED * when.total:
+            return None
+        return float(np.average(values, weights=held))
 
     def within(self, window: Window) -> Floats:
         """The values that hold at some moment of a window."""
@@ -101,10 +113,5 @@ def energy_j(power: CounterSeries, window: Window) -> float | None:
 
     Values that no GPU can have are not known.
     """
-    whole = Intervals.union([window.start], [window.end])
-    possible = (power.converted > 0) & (power.converted < _MOST_W)
-    held = whole.overlap(power.times, power.until) * possible
-    length = window.end - window.start
-    if length <= 0 or held.sum() < _COVERED * length:
-        return None
-    return float(np.average(power.converted, weights=held)) * length / 1e9
+    watts = power.reliable_mean(Intervals.union([window.start], [window.end]))
+    return None if watts is None else watts * (window.end - window.start) / 1e9
