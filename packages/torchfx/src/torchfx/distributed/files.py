@@ -25,7 +25,9 @@ from torchfx.not_finite import NotFinite
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["Outcome", "heard_warnings", "is_taken", "process_job"]
+    from torchfx.loudness import Meter
+
+__all__ = ["Outcome", "heard_warnings", "is_taken", "metered_job", "process_job"]
 
 BLOCK = 1 << 16  # frames
 WHOLE_LIMIT = 1 << 27
@@ -99,6 +101,32 @@ def _processed(job: Job, recipe: Recipe, overwrite: bool, check: Callable[..., o
         reader = stack.enter_context(audio_io.Reader(source, raw))  # opened once: a pipe cannot be read again
         output = stack.enter_context(_placed(job.target, recipe))
         return _Work(reader, output, recipe, check).run()
+
+
+def metered_job(source: str, recipe: Recipe) -> Meter:
+    """Return a meter that has measured the result of a recipe for a file; the result is kept nowhere."""
+    from torchfx.core.wave import Wave
+    from torchfx.loudness import Meter, metered
+    from torchfx.realtime.files import process_file
+
+    chain = recipe.chain()
+    raw = recipe.layout() if source.lower().endswith(".raw") else None
+    try:
+        with _opened(source) as opened, audio_io.Reader(opened, raw) as reader:
+            if chain is None:
+                return metered(reader)
+            with tempfile.TemporaryDirectory() as folder:
+                result = os.path.join(folder, "result.wav")  # noqa: PTH118
+                try:
+                    process_file(chain, reader, result, BLOCK, format="WAV", encoding="FLOAT")
+                except StreamError:
+                    wave = Wave(reader.part(), reader.fs) | chain
+                    meter = Meter(wave.fs, wave.channels())
+                    meter.process(wave.ys)
+                    return meter
+                return metered(result)
+    except ArgumentError as error:
+        raise ArgumentError(f"{source}: {error}") from error
 
 
 def is_taken(target: str) -> bool:
