@@ -29,11 +29,11 @@ def run(paths: list[str], form: str, album: bool = False) -> int:
     except ArgumentError as error:
         return complain(error, 2)
     meters = {path: _metered(path) for path in paths}
-    heard = {path: meter for path, meter in meters.items() if meter is not None}
-    if not heard:
+    read = {path: meter for path, meter in meters.items() if meter is not None}
+    if not read:
         return 3
-    found = {path: file_of(meter) for path, meter in heard.items()}
-    together = album_of(list(heard.values())) if album and len(heard) == len(meters) else None
+    found = {path: file_of(meter) for path, meter in read.items()}
+    together = album_of(list(read.values())) if album and len(read) == len(meters) else None
     if album and together is None:
         complain("the album is not measured, because some files cannot be", 1)
     if form == "json":
