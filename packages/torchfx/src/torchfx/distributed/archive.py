@@ -33,7 +33,7 @@ __all__ = ["Plan", "Report", "album_recipe", "plan", "process"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done.
+    """The files to process, and how.
 
     Attributes:
         jobs: the files to read and to write.
@@ -187,7 +187,7 @@ def _check_format(jobs: list[Job], recipe: Recipe) -> None:
 
 @dataclass
 class Report:
-    """What became of an archive.
+    """The result of processing an archive.
 
     Attributes:
         done: files written.

@@ -38,7 +38,7 @@ _heard = local()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one file.
+    """The result of processing one file.
 
     Attributes:
         job: the file read and the one written.
@@ -165,7 +165,7 @@ def _opened(source: str) -> Iterator[str | BinaryIO]:
 
 @dataclass(frozen=True)
 class _Output:
-    """What `audio_io.Writer` writes, and in which format where its name does not say."""
+    """The file that `audio_io.Writer` writes, and its format if the name does not show it."""
 
     file: str | BinaryIO
     format: str | None = None

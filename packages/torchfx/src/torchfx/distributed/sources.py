@@ -300,7 +300,7 @@ def stamp(path: str) -> tuple[int, str]:
 
 
 class Arrivals:
-    """What arrives in a folder. A file has arrived when size and time of change are those of the last look.
+    """The files that arrive in a folder. A file has arrived when size and time of change are those of the last look.
 
     Args:
         folder: a local folder or a URL.

@@ -1,4 +1,4 @@
-"""What `torchwhy report` says about a folder of many runs, as a document."""
+"""The report of `torchwhy report` on a folder of many runs, as a document."""
 
 from __future__ import annotations
 

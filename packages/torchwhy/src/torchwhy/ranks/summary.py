@@ -1,4 +1,4 @@
-"""What is kept of one rank's trace: some hundred bytes per collective and step, whatever the size of the file."""
+"""A summary of one rank's trace: some hundred bytes per collective and step, whatever the size of the file."""
 
 from __future__ import annotations
 

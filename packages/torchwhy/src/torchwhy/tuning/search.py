@@ -39,7 +39,7 @@ compile."""
 
 @dataclass(frozen=True)
 class Search:
-    """What was found.
+    """The result of a search.
 
     Attributes:
         command: the program's command line.
