@@ -41,7 +41,7 @@ class Plan:
         recipe: what becomes of each file.
         overwrite: targets that may be replaced.
         manifest: where it is noted, or None.
-        refused: files that cannot be done beside others, and why.
+        refused: files whose outputs collide with others, and why.
     """
 
     jobs: tuple[Job, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -111,10 +112,15 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     dynamic = (
         "If the size of an input varies, say so before the first call (torch._dynamo.mark_dynamic or dynamic=True). "
     )
+    known = guards_of(trace, [c.id for c in forward])
+    number_of_python = re.match(r"(\w+) == -?[0-9.]+\b", known[0][1].guard) if known else None
+    if number_of_python:
+        advice = f"{number_of_python[1]} is a Python number: pass it as a tensor, or let it take only a few values."
+    else:
+        advice = f"{dynamic}Keep changing Python numbers out of it."
     title = f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}" + (
         f" ({names})" if names else ""
     )
-    known = guards_of(trace, [c.id for c in forward])
     yield Finding(
         title=with_reason(title, known[0][1].guard if known else ""),
         most="low" if once else "high",
@@ -125,9 +131,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
         evidence=compilations_as_evidence(trace, again, lost, recompiles.frees) or _evidence(trace, again, lost),
         cause=(changed or "A guard of the compiled code failed: its inputs or other values that it depends on differ.")
         + (f" It happened in {', '.join(where[:4])}{' and others' if len(where) > 4 else ''}." if where else ""),
-        fix=("" if guard else "TORCH_LOGS=recompiles prints which guard failed. ")
-        + dynamic
-        + "Keep changing Python numbers out of it.",
+        fix=("" if guard else "TORCH_LOGS=recompiles prints which guard failed. ") + advice,
         linked=bool(changed) and (not guard or trace.compile_log is None or trace.compile_log.ours),
     )
 

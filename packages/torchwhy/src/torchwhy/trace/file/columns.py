@@ -146,7 +146,7 @@ class Columns:
         offset: where the event begins in the decompressed file, bytes.
         arguments: the kept keys of `args`.
         texts: every distinct text.
-        top: the top-level keys beside `traceEvents`, as JSON text.
+        top: the top-level keys besides `traceEvents`, as JSON text.
         size: bytes of the decompressed file.
         repairs: what was wrong with it.
     """
