@@ -119,7 +119,8 @@ def metered_job(source: str, recipe: Recipe) -> Meter:
                 result = os.path.join(folder, "result.wav")  # noqa: PTH118
                 try:
                     process_file(chain, reader, result, BLOCK, format="WAV", encoding="FLOAT")
-                except StreamError:
+                except StreamError as error:
+                    _check_whole(reader, error)
                     wave = Wave(reader.part(), reader.fs) | chain
                     meter = Meter(wave.fs, wave.channels())
                     meter.process(wave.ys)
@@ -225,6 +226,16 @@ def _folders_of(target: Path) -> Iterator[None]:
         raise
 
 
+def _check_whole(reader: audio_io.Reader, error: StreamError) -> None:
+    """Raise if a file is too long for effects that need the whole signal in memory."""
+    samples = reader.frames * reader.channels
+    if samples > WHOLE_LIMIT:
+        raise ArgumentError(
+            f"{reader.name}: {error}; the file must then have at most {WHOLE_LIMIT} samples over all channels, got "
+            f"{samples}; cut the file (torchfx split), or run the chain on a Wave"
+        ) from None
+
+
 @dataclass
 class _Work:
     """A file that is open, and where its result goes."""
@@ -249,12 +260,7 @@ class _Work:
         try:
             return in_blocks(chain)
         except StreamError as error:
-            samples = self.reader.frames * self.reader.channels
-            if samples > WHOLE_LIMIT:
-                raise ArgumentError(
-                    f"{self.reader.name}: {error}; the file must then have at most {WHOLE_LIMIT} samples over all "
-                    f"channels, got {samples}; cut the file (torchfx split), or run the chain on a Wave"
-                ) from None
+            _check_whole(self.reader, error)
             return of_whole(chain)
 
     def _copy(self) -> dict[str, Any]:
