@@ -9,7 +9,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -155,6 +154,8 @@ def album_recipe(
         >>> album_recipe(folder, Recipe(loudness=-14, true_peak=-1)).effects
         ('gain:11.04dB',)
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     if recipe.loudness is None:
         raise ArgumentError("loudness must be a number of LUFS for an album, got None")
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
