@@ -28,6 +28,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "plain_docstrings",
     "code_blocks",
+    "local_links",
     "reference_pages",
     "command_pages",
     "example_pages",

@@ -247,3 +247,33 @@ def test_a_meter_forgets():
     x = noise(FS, seed=1)
     meter.process(x)
     assert meter.integrated == loudness.integrated(x, FS)
+
+
+# --- several files ----------------------------------------------------------------------------------------------------
+
+
+def test_an_album_does_not_depend_on_the_order_rates_or_blocks_of_its_files(tmp_path):
+    generator, paths, blocks = torch.Generator().manual_seed(0), [], []
+    for number, (fs, seconds, level) in enumerate([(48_000, 3.29, 0.2), (44_100, 1.13, 0.05), (16_000, 0.3, 0.9)]):
+        x = level * torch.randn(1 + number % 2, round(fs * seconds), generator=generator).clamp(-4, 4)
+        paths.append(tmp_path / f"{number}.wav")
+        fx.Wave(x, fs).save(paths[-1], encoding="FLOAT")
+        if seconds >= 0.4:
+            meter = loudness.metered(paths[-1])
+            blocks.append(loudness._windows(meter._heard(), 40, 10))
+    found = loudness.measure_album(paths)
+    for again in (loudness.measure_album(paths, block=999), loudness.measure_album(paths[::-1])):
+        assert again.integrated_lufs == pytest.approx(found.integrated_lufs, abs=1e-9)
+    power = torch.cat(blocks)
+    loud = power[10 * power.log10() - 0.691 > -70]  # the gates of BS.1770, over the blocks of all files
+    loud = loud[loud > 0.1 * loud.mean()]
+    assert found.integrated_lufs == pytest.approx(10 * math.log10(loud.mean()) - 0.691, abs=1e-9)
+    assert found.true_peak_dbtp == max(loudness.measure_file(path).true_peak_dbtp for path in paths)
+
+
+def test_an_album_of_one_file_measures_as_the_file(tmp_path):
+    fx.Wave(0.1 * torch.randn(2, 200_000, generator=torch.Generator().manual_seed(1)), 48_000).save(tmp_path / "a.wav")
+    one, album = loudness.measure_file(tmp_path / "a.wav"), loudness.measure_album([tmp_path / "a.wav"])
+    assert all(getattr(one, name) == value for name, value in vars(album).items())
+    with pytest.raises(ArgumentError, match="one or more files, got 0"):
+        loudness.measure_album([])

@@ -51,7 +51,7 @@ def index() -> str:
     for family, group in groupby(all_rules(), key=lambda each: each.family):
         members = list(group)
         rows = "".join(f"| {each.code} | [{each.slug}]({each.slug}.md) | {_code(each.title)} |\n" for each in members)
-        parts.append(f"## {family}: {topic(members)}\n\n| code | name | finds |\n|---|---|---|\n{rows}\n")
+        parts.append(f"## {family}. {topic(members)}\n\n| code | name | finds |\n|---|---|---|\n{rows}\n")
     return "".join(parts)
 
 

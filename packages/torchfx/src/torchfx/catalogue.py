@@ -36,7 +36,7 @@ class Entry:
         module: the module it is imported from.
         summary: the first line of its documentation.
         declarations: its parameters, in the constructor's order.
-        family: what it has in common with those that are written beside it: the first line of that file.
+        family: what it has in common with the others in its file: the first line of that file.
         needs_memory: whether it needs a whole file in memory.
     """
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -31,10 +32,12 @@ from torchfx.rate import ambient_rate
 from torchfx.tensors import check_signal, is_readable
 
 __all__ = [
+    "AlbumLoudness",
     "FileLoudness",
     "Meter",
     "integrated",
     "loudness_range",
+    "measure_album",
     "measure_file",
     "momentary",
     "range",
@@ -209,6 +212,7 @@ class Meter:
         """Reset the meter."""
         self._state: State = ()
         self._powers: list[Tensor] = []
+        self._samples = 0
         self.steps = 0
         self._peak_state: State = ()
         self._peak = torch.zeros(1)
@@ -236,6 +240,7 @@ class Meter:
         self._peak = torch.stack([self._peak[0], _largest(x), _largest(between)]).amax(0, keepdim=True)
         self._state = state
         self._powers.append(powers)
+        self._samples += x.shape[-1]
         self.steps += powers.shape[-1]
 
     def _heard(self) -> Tensor:
@@ -329,26 +334,98 @@ def measure_file(
         >>> print(f"{measure_file(file).integrated_lufs:.1f} LUFS")
         -20.0 LUFS
     """
+    return file_of(metered(source, channel_weights, block))
+
+
+@dataclass(frozen=True)
+class AlbumLoudness:
+    """Result of `measure_album`. A value is None if all files are too short for it (0.4 s or 3 s).
+
+    Attributes:
+        duration_s: length of all files, seconds.
+        integrated_lufs, max_momentary_lufs, max_short_term_lufs: loudness, LUFS; -inf is silence.
+        loudness_range_lu: LU.
+        true_peak_dbtp: the largest true peak, dB relative to full scale.
+    """
+
+    duration_s: float
+    integrated_lufs: float | None
+    loudness_range_lu: float | None
+    max_momentary_lufs: float | None
+    max_short_term_lufs: float | None
+    true_peak_dbtp: float
+
+
+def measure_album(
+    sources: Sequence[str | os.PathLike[str] | BinaryIO], channel_weights: Weights | None = None, block: int = 1 << 16
+) -> AlbumLoudness:
+    """Measure several files as one programme: one gate over the 400 ms blocks of all files.
+
+    No block spans two files, so their order does not matter. Files may differ in sample rate and channels. Album gain
+    is measured in this way (ReplayGain 2, libebur128).
+
+    Args:
+        sources: one or more paths or binary file objects.
+        channel_weights: as in `integrated`, for every file.
+        block: frames per read, >= 1.
+
+    Raises:
+        AudioFileError: a file cannot be read.
+        ArgumentError: there is no file; samples are not finite, or the number of channels requires `channel_weights`.
+
+    Examples:
+        >>> import math, tempfile, torchfx as fx
+        >>> folder = tempfile.mkdtemp()
+        >>> tone = torch.sin(2 * math.pi * 1000 / 48_000 * torch.arange(4 * 48_000)).expand(2, -1)
+        >>> fx.Wave(0.1 * tone, 48_000).save(f"{folder}/quiet.wav")
+        >>> fx.Wave(0.2 * tone, 48_000).save(f"{folder}/loud.wav")
+        >>> print(f"{measure_album([f'{folder}/quiet.wav', f'{folder}/loud.wav']).integrated_lufs:.1f} LUFS")
+        -16.0 LUFS
+    """
+    return album_of([metered(source, channel_weights, block) for source in sources])
+
+
+def metered(
+    source: str | os.PathLike[str] | BinaryIO | audio_io.Reader,
+    channel_weights: Weights | None = None,
+    block: int = 1 << 16,
+) -> Meter:
+    """Return a meter that has measured a file."""
     whole_number("block", block, 1)
-    with audio_io.Reader(source) as reader:
+    with nullcontext(source) if isinstance(source, audio_io.Reader) else audio_io.Reader(source) as reader:
         meter = Meter(reader.fs, reader.channels, channel_weights)
         while (x := reader.read(block)).shape[-1]:
             meter.process(x)
-        seconds = reader.frames / reader.fs
+    return meter
 
-        def found(least: int, measure: Callable[[Meter], Tensor]) -> float | None:
-            return float(measure(meter)) if meter.steps >= least else None
 
-        return FileLoudness(
-            reader.fs,
-            reader.channels,
-            seconds,
-            found(MOMENTARY, lambda meter: meter.integrated),
-            found(SHORT_TERM, lambda meter: meter.loudness_range),
-            found(MOMENTARY, lambda meter: meter.max_momentary),
-            found(SHORT_TERM, lambda meter: meter.max_short_term),
-            float(meter.true_peak),
-        )
+def file_of(meter: Meter) -> FileLoudness:
+    """Return the loudness of a meter's signal."""
+    return FileLoudness(meter.fs, meter.channels, **_values([meter]))
+
+
+def album_of(meters: Sequence[Meter]) -> AlbumLoudness:
+    """Return the loudness of the signals of all meters as one programme."""
+    if not meters:
+        raise ArgumentError("an album must have one or more files, got 0")
+    return AlbumLoudness(**_values(meters))
+
+
+def _values(meters: Sequence[Meter]) -> dict[str, Any]:
+    """Return the values of `AlbumLoudness`."""
+
+    def found(least: int, hop: int, measure: Callable[[Tensor], Tensor]) -> float | None:
+        blocks = [_windows(meter._heard(), least, hop) for meter in meters if meter.steps >= least]
+        return float(measure(torch.cat(blocks))) if blocks else None
+
+    return {
+        "duration_s": sum(meter._samples / meter.fs for meter in meters),
+        "integrated_lufs": found(MOMENTARY, HOP, _gated),
+        "loudness_range_lu": found(SHORT_TERM, HOP, _percentiles_apart),
+        "max_momentary_lufs": found(MOMENTARY, 1, lambda blocks: _lufs(blocks).amax()),
+        "max_short_term_lufs": found(SHORT_TERM, 1, lambda blocks: _lufs(blocks).amax()),
+        "true_peak_dbtp": max(float(meter.true_peak) for meter in meters),
+    }
 
 
 # --- powers of steps --------------------------------------------------------------------------------------------------
@@ -403,13 +480,21 @@ def step_powers(x: Tensor, rate: float, weights: Tensor, state: State) -> tuple[
 
 def gated_loudness(powers: Tensor) -> Tensor:
     """Return the integrated loudness (...), LUFS, of steps (..., steps)."""
-    blocks = _windows(powers, MOMENTARY, HOP)
+    return _gated(_windows(powers, MOMENTARY, HOP))
+
+
+def _gated(blocks: Tensor) -> Tensor:
+    """Return the integrated loudness (...), LUFS, of blocks of 400 ms (..., blocks)."""
     return _lufs(_mean(blocks, _passing(blocks, RELATIVE_GATE)))
 
 
 def _range(powers: Tensor) -> Tensor:
     """Return the loudness range (...), LU, of steps (..., steps)."""
-    blocks = _windows(powers, SHORT_TERM, HOP)
+    return _percentiles_apart(_windows(powers, SHORT_TERM, HOP))
+
+
+def _percentiles_apart(blocks: Tensor) -> Tensor:
+    """Return the loudness range (...), LU, of blocks of 3 s (..., blocks)."""
     passing = _passing(blocks, RANGE_GATE)
     count = passing.sum(-1, keepdim=True)
     # Those that pass in front, in order; where none does, the first stands for both percentiles.

@@ -980,7 +980,7 @@ class PerBand(Declaration):
 
     @property
     def number(self) -> Number | None:
-        """What is declared of each."""
+        """The declaration of each value."""
         return self.each.number
 
     DRAWN = 3  # bands; the same number from every declaration, so that those of a class fit each other
@@ -1406,7 +1406,7 @@ def named(name: str, declaration: Any) -> Declaration:
 
 IGNORED_RATE = SampleRate(None)
 IGNORED_RATE.name = "fs"
-"""What `fs` is to a processor that does not depend on a sample rate: checked, and not kept."""
+"""The declaration of `fs` for a processor that does not depend on a sample rate: checked, and not kept."""
 
 
 def accepted(declarations: Iterable[Declaration]) -> dict[str, Declaration]:

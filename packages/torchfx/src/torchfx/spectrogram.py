@@ -31,7 +31,7 @@ TITLES = 5  # a drawing with characters names at most this number of frequencies
 
 
 class Samples(Protocol):
-    """What is measured: samples that are read in order, such as those of `audio_io.Reader`."""
+    """Samples that are read in order, as from `audio_io.Reader`."""
 
     @property
     def fs(self) -> float:

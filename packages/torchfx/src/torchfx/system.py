@@ -1,4 +1,4 @@
-"""What this installation runs with: versions, threads, instruction set, GPU, and which path serves which device."""
+"""The parts of this installation: versions, threads, instruction set, GPU, and which path serves which device."""
 
 from __future__ import annotations
 

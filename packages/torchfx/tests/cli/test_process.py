@@ -218,7 +218,7 @@ def test_unreadable_files_are_one_line_and_status_3(folder, torchfx, name, conte
         (["talk.wav", "out.xyz", "-e", "gain:1"], "path must end in one of"),
         (["talk.wav", "talk.wav", "-e", "gain:1"], "exists already"),
         (["talk.wav", "talk.wav", "out.wav", "-e", "gain:1"], "OUT must be a folder for 2 inputs"),
-        (["talk.wav", "out.wav"], "process needs --effect, --preset or --rate"),
+        (["talk.wav", "out.wav"], "process needs --effect, --preset, --rate, --loudness or --true-peak"),
         (["talk.wav", "out.wav", "--rate", "fast"], "rate must be a number"),
         (["talk.wav", "out.wav", "--rate", "1"], "rate must lie in [62.5, 4096000] Hz for a signal of 16000 Hz"),
     ],
@@ -540,3 +540,51 @@ def test_a_process_that_is_terminated_leaves_no_temporary_file(folder, talk):
         assert child.wait(timeout=60) == 128 + signal.SIGTERM
     assert list(folder.glob(".torchfx-*")) == []
     assert (folder / "talk.wav").read_bytes() == before
+
+
+# --- an album ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effects", [[], ["hibutterworth:80"], ["reverse", "noisereduction"]])
+def test_an_album_has_its_loudness_and_its_songs_keep_their_differences(torchfx, folder, effects):
+    generator = torch.Generator().manual_seed(0)
+    (folder / "songs").mkdir()
+    for name, level in ("a.wav", 0.2), ("b.wav", 0.05), ("c.wav", 0.1):
+        audio_io.save(f"songs/{name}", level * torch.randn(1, 2 * FS, generator=generator).clamp(-3, 3), FS)
+    chain = [word for effect in effects for word in ("-e", effect)]
+    arguments = ["songs", "out", *chain, "--loudness", "-24", "--engine", "threads"]
+    assert torchfx(*arguments, "--album")[0] == 0
+    songs, outputs = sorted((folder / "songs").iterdir()), sorted((folder / "out").iterdir())
+    assert fx.loudness.measure_album(outputs).integrated_lufs == pytest.approx(-24, abs=0.02)
+    found = [fx.loudness.measure_file(path).integrated_lufs for path in outputs]
+    if effects != ["reverse", "noisereduction"]:  # which changes levels
+        before = [fx.loudness.measure_file(path).integrated_lufs for path in songs]
+        assert np.ptp(np.subtract(found, before)) < 0.1
+    assert torchfx(*arguments, "--force")[0] == 0
+    assert [fx.loudness.measure_file(path).integrated_lufs for path in outputs] == pytest.approx([-24] * 3, abs=0.02)
+
+
+def test_an_album_under_a_ceiling(torchfx, folder):
+    for name, level in ("a.wav", 0.1), ("b.wav", 0.4):
+        audio_io.save(name, level * torch.randn(1, FS, generator=torch.Generator().manual_seed(1)).clamp(-2, 2), FS)
+    assert torchfx("a.wav", "b.wav", "out", "--loudness", "-9", "--true-peak", "-1", "--album")[0] == 0
+    loud = fx.loudness.measure_album(["out/a.wav", "out/b.wav"])
+    assert loud.true_peak_dbtp < -0.9
+    assert -12 < loud.integrated_lufs < -9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["talk.wav", "out/", "--album", "-e", "gain:0.5"], "loudness must be a number of LUFS for an album"),
+        (["short.wav", "out/", "--album", "--loudness", "-14"], "0.4 s or more above -70 LUFS"),
+        (["-", "out.wav", "--album", "--loudness", "-14"], "read twice"),
+        (["talk.wav", "out/", "--loudness", "3"], "lufs must lie in"),
+    ],
+)
+def test_an_album_that_cannot_be_measured_is_an_error_and_nothing_is_written(torchfx, talk, folder, arguments, said):
+    audio_io.save("short.wav", torch.zeros(1, FS // 4), FS)
+    status, _, error = torchfx(*arguments)
+    assert status == 2
+    assert said in error
+    assert not list(folder.glob("out*"))

@@ -41,3 +41,16 @@ def test_exit_statuses(files, capsys):
     fx.Wave(torch.zeros(7, 48_000), 48_000).save(files / "seven.wav")
     assert stats.run([str(files / "seven.wav")], "text") == 3
     assert "seven.wav: channel_weights must be given" in capsys.readouterr().err
+
+
+def test_an_album_is_one_programme(files, capsys):
+    tone, silence = str(files / "tone.wav"), str(files / "silence.wav")
+    fx.Wave(2 * fx.load(tone).ys, 48_000).save(files / "loud.wav", encoding="FLOAT")
+    assert stats.run([tone, silence, str(files / "loud.wav")], "text", album=True) == 0
+    album = capsys.readouterr().out.splitlines()[-1].split()
+    assert album[0] == "album"
+    assert album[-6:] == ["-16.0", "6.0", "-14.0", "-14.0", "-14.0", "9.00"]  # the gate leaves the silence out
+    assert stats.run([tone, str(files / "bad.wav")], "json", album=True) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["album"] is None
+    assert "the album is not measured" in printed.err

@@ -76,7 +76,7 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
     Errors are never raised, because the program has run and its folder is complete; the text reports them.
 
     Args:
-        folder: of the run; or a trace that another profiler wrote, beside which nothing is written.
+        folder: of the run; or a trace that another profiler wrote; nothing is written next to it.
         directory: where the program was started: settings of rules are looked for there and above.
         style: of the text.
         form: of the text, one of `present.formats.FORMATS`. In other formats than "text" it is a document for each
@@ -114,7 +114,7 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
 
 
 def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorRow, ...], int]:
-    """Every window that is not too large, with its findings, written beside it; the table of operators.
+    """Every window that is not too large, with its findings, written next to it; the table of operators.
 
     Last how many windows were too large.
     """

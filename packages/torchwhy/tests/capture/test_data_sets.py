@@ -31,7 +31,7 @@ BATCHES = BatchSampler(SequentialSampler(ROWS), 4, drop_last=False)
     ],
 )
 def test_only_batches_of_single_rows_of_tensors_count(data, options, takes_rows):
-    watch = StepWatch(Source.OPTIMIZER, lambda label, before: None, lambda: None, lambda: False)
+    watch = StepWatch(Source.OPTIMIZER, lambda label, before: None, lambda: None, lambda: False, lambda act: act)
     try:
         assert not watch.takes_rows
         assert len(list(DataLoader(data, **options))) in {1, 2}

@@ -167,6 +167,14 @@ def test_findings_take_reason_and_line_from_the_log(log):
     assert again.evidence[0].time_us == pytest.approx(500, rel=0.05)
 
 
+def test_a_changed_number_is_named_with_the_whole_path_of_its_line(log):
+    reason = artifact("recompile_reasons", "0/0: n == 4  # for i in range(n):  # rain.py:5 in step", 0, 1)
+    log.write_text(FILE + started(0, 0, 3) + metrics(0, 0) + started(0, 1, 3) + metrics(0, 1) + reason)
+    again = finding(sizes_change(), log, "recompiles")
+    assert "A guard of the compiled code failed: n == 4 (~/train.py(5): step)." in again.cause
+    assert again.fix == "Keep Python values that change out of the compiled code: pass numbers as tensors."
+
+
 def test_breaks_of_code_that_the_window_does_not_run_are_left_out(log):
     trace = sizes_change().trace()
     log.write_text(started(5, 0, 3) + artifact("dynamo_graph_break_reason", BREAK, 5, 0))

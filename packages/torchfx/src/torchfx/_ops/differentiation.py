@@ -86,7 +86,7 @@ class Differentiable(NamedTuple):
 
 
 class Registered(Protocol):
-    """What is asked of an operator here."""
+    """The interface of an operator that is differentiated here."""
 
     @property
     def name(self) -> str: ...

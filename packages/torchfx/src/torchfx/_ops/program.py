@@ -180,7 +180,7 @@ class Program:
             saves moving them at every block.
 
     Attributes:
-        sums: what steps keep from block to block beside their state: zeros at rest, and after `settle`.
+        sums: what steps keep from block to block besides their state: zeros at rest, and after `settle`.
     """
 
     def __init__(

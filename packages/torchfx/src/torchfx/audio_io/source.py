@@ -141,7 +141,7 @@ class Source:
 
     @cached_property
     def chunks(self) -> Chunks:
-        """What matters of the chunks of a WAV or an AIFF, read once."""
+        """The chunks of a WAV or an AIFF, read once."""
         promised = available = 0
         with_id3 = False
         with self.from_start() as file:

@@ -30,7 +30,7 @@ class Target:
     Attributes:
         name: as messages show it.
         path: the path, or the file object's name; "" without one.
-        folder: where its temporary file belongs, beside the path or among the system's.
+        folder: the folder of its temporary file: the path's, or the system's folder for temporary files.
         mode: the permissions its temporary file is made with, before the umask.
 
     Raises:

@@ -267,7 +267,7 @@ class Writer:
             become = "clip where they are decoded to integers" if self.encoding in SPECTRA else "were clipped"
             warnings.warn(
                 f"{self._target.name}: {self._clipped} of {self.frames * self._channels} samples lie beyond full scale "
-                f"and {become} ({self.encoding}); normalise first, or save as floating point",
+                f"and {become} ({self.encoding}); make Normalize the last effect, or save as floating point",
                 ClippingWarning,
                 stacklevel=callers_level(),
             )

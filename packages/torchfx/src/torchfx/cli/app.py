@@ -146,6 +146,7 @@ def process(
     kHz:
 
     torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB --rate 48kHz
+    torchfx process songs/ out/ --loudness -14 --true-peak -1 --album
 
     OUT is a folder if there are several inputs, or if it ends in / or has no
     suffix. An input may be a folder, or a .csv or .parquet file that lists inputs
@@ -158,7 +159,7 @@ def process(
 
 
 @app.command(rich_help_panel=PROCESS)
-@takes_request(without=("effect", "preset"))
+@takes_request(without=("effect", "preset", "loudness", "true_peak", "album"))
 def convert(
     paths: Annotated[
         list[str],
@@ -183,7 +184,7 @@ def convert(
 
 
 @app.command(rich_help_panel=PROCESS)
-@takes_request(without=("bits", "bitrate"))
+@takes_request(without=("bits", "bitrate", "loudness", "true_peak", "album"))
 def features(
     paths: Annotated[
         list[str],
@@ -210,7 +211,7 @@ def features(
 
 
 @app.command(rich_help_panel=PROCESS)
-@takes_request(without=("dry_run", "skip_existing", "allow_nan"))
+@takes_request(without=("dry_run", "skip_existing", "allow_nan", "album"))
 def watch(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder to watch.")],
     output: Annotated[str, typer.Argument(metavar="OUT", help="The folder of the results.")],
@@ -254,15 +255,18 @@ def info(
 def stats(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Audio files.")],
     form: Form = "text",
+    album: Annotated[bool, typer.Option("--album", help="Also measure all files together, as one programme.")] = False,
 ) -> None:
     """Measure the loudness of audio files: integrated, range, maxima, true peak (EBU R 128, ITU-R BS.1770).
+
+    torchfx stats songs/*.flac --album
 
     Exit status 1: some files could not be measured; 2: misuse; 3: no file could
     be measured.
     """
     from torchfx.cli import stats as command
 
-    raise typer.Exit(command.run(files, form))
+    raise typer.Exit(command.run(files, form, album))
 
 
 @app.command(rich_help_panel=INSPECT)

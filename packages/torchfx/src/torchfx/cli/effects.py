@@ -18,7 +18,7 @@ IN_MEMORY = "needs the whole file in memory"
 
 @dataclass(frozen=True)
 class Answer:
-    """What `--format json` prints: by name, the parameters with their defaults, and what it does."""
+    """The output of `--format json`: by name, the parameters with their defaults, and the description."""
 
     schema: int
     effects: dict[str, dict[str, str]]

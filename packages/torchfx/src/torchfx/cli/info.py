@@ -21,7 +21,7 @@ LEVELS = ("integrated LUFS", "true peak dBTP")
 
 @dataclass(frozen=True)
 class Answer:
-    """What `--format json` prints."""
+    """The output of `--format json`."""
 
     schema: int
     files: dict[str, audio_io.AudioInfo]
@@ -30,7 +30,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Installation:
-    """What `--format json` prints without files."""
+    """The output of `--format json` without files."""
 
     schema: int
     facts: dict[str, str]

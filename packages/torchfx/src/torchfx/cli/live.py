@@ -164,7 +164,7 @@ def _controllers(texts: tuple[str, ...]) -> dict[int, str]:
 
 
 class Panel:
-    """What is shown of a running processor in one line, and what keys do to it."""
+    """The line that shows a running processor, and the actions of the keys."""
 
     def __init__(self, processor: RealtimeProcessor) -> None:
         self.processor = processor

@@ -24,14 +24,19 @@ def run(paths: list[str], request: Request, command: str = "process") -> int:
     """Process the files; return 0, 1 when some failed or hold NaNs, 2 for misuse, 3 when none could be read."""
     if len(paths) < 2:
         return complain(f"{command} needs one or more inputs and an output, got {len(paths)} path", 2)
-    if command == "process" and not request.effect and request.rate is None and request.preset is None:
-        return complain("process needs --effect, --preset or --rate; torchfx convert needs none", 2)
+    chosen = (request.effect or None, request.rate, request.preset, request.loudness, request.true_peak)
+    if command == "process" and all(each is None for each in chosen):
+        needs = "--effect, --preset, --rate, --loudness or --true-peak"
+        return complain(f"process needs {needs}; torchfx convert needs none", 2)
     *sources, output = paths
     try:
         recipe = _recipe(request, output)
         if command == "features" and not recipe.gives_features:
             found = recipe if recipe.effects else "no effects; --preset whisper, or -e mfcc, for example"
             return complain(f"features needs a preset or effects that end in features, got {found}", 2)
+        if request.album:
+            songs = [job.source for job in distributed.plan(sources, output, recipe, recursive=request.recursive).jobs]
+            recipe = distributed.album_recipe(songs, recipe, workers=request.jobs)
         plan = distributed.plan(
             sources, output, recipe, recursive=request.recursive, overwrite=request.force,
             resume=request.skip_existing,
@@ -53,7 +58,9 @@ def _recipe(request: Request, output: str) -> Recipe:
         chosen.pop("format", None)
         chosen.pop("bits" if form.upper() in LOSSY else "bitrate", None)
     effects = (*chosen.pop("effects", ()), *(request.effect or ()))
-    given = {name: getattr(request, name) for name in ("rate", "format", "bits", "bitrate", "raw")}
+    given = {
+        name: getattr(request, name) for name in ("rate", "loudness", "true_peak", "format", "bits", "bitrate", "raw")
+    }
     return Recipe(effects, **chosen | {name: value for name, value in given.items() if value is not None})
 
 

@@ -42,6 +42,27 @@ class Request:
             help="Sample rate of the output, converted after the effects; features are computed at this rate.",
         ),
     ] = None
+    loudness: Annotated[
+        float | None,
+        typer.Option("--loudness", metavar="LUFS", help="Integrated loudness of each output, as -14."),
+    ] = None
+    true_peak: Annotated[
+        float | None,
+        typer.Option(
+            "--true-peak",
+            metavar="DB",
+            help="Level that no peak exceeds before encoding, as -1. With --loudness, but not with --album, the gain "
+            "before the limiter is raised until the output has its loudness.",
+        ),
+    ] = None
+    album: Annotated[
+        bool,
+        typer.Option(
+            "--album",
+            help="Measure all inputs as one programme and give them the same gain, so that together they have "
+            "--loudness.",
+        ),
+    ] = False
     format: Annotated[
         str | None,
         typer.Option(

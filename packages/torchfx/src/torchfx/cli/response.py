@@ -37,7 +37,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What `--format json` prints."""
+    """The output of `--format json`."""
 
     schema: int
     effects: list[str]

@@ -17,7 +17,7 @@ __all__ = ["Answer", "run"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What `--format json` prints."""
+    """The output of `--format json`."""
 
     schema: int
     suggestion: Suggestion

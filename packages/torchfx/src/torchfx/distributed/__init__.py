@@ -3,9 +3,22 @@
 Without effects no PyTorch is loaded.
 """
 
-from torchfx.distributed.archive import Plan, Report, plan, process
+from torchfx.distributed.archive import Plan, Report, album_recipe, plan, process
 from torchfx.distributed.files import Outcome
 from torchfx.distributed.recipe import Recipe, preset
 from torchfx.distributed.sources import Arrivals, Job, Source, find
 
-__all__ = ["Arrivals", "Job", "Outcome", "Plan", "Recipe", "Report", "Source", "find", "plan", "preset", "process"]
+__all__ = [
+    "Arrivals",
+    "Job",
+    "Outcome",
+    "Plan",
+    "Recipe",
+    "Report",
+    "Source",
+    "album_recipe",
+    "find",
+    "plan",
+    "preset",
+    "process",
+]

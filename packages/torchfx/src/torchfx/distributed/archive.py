@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,21 +18,21 @@ from torchfx.audio_io import temporary
 from torchfx.audio_io.messages import file_errors, shown
 from torchfx.checks import whole_number
 from torchfx.distributed.engines import ENGINES, Work, cores
-from torchfx.distributed.files import Outcome, is_taken
+from torchfx.distributed.files import Outcome, is_taken, metered_job
 from torchfx.distributed.manifest import NAME, Manifest
 from torchfx.distributed.recipe import Recipe
-from torchfx.distributed.sources import Job, Source, collisions, find, format_of, is_url, plan_outputs, without
+from torchfx.distributed.sources import STREAM, Job, Source, collisions, find, format_of, is_url, plan_outputs, without
 from torchfx.errors import ArgumentError
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["Plan", "Report", "plan", "process"]
+__all__ = ["Plan", "Report", "album_recipe", "plan", "process"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done.
+    """The files to process, and how.
 
     Attributes:
         jobs: the files to read and to write.
@@ -39,7 +40,7 @@ class Plan:
         recipe: what becomes of each file.
         overwrite: targets that may be replaced.
         manifest: where it is noted, or None.
-        refused: files that cannot be done beside others, and why.
+        refused: files whose outputs collide with others, and why.
     """
 
     jobs: tuple[Job, ...]
@@ -119,6 +120,60 @@ def plan(
     return Plan(tuple(todo), tuple(skipped), recipe, known, kept, refused)
 
 
+def album_recipe(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    recipe: Recipe,
+    *,
+    recursive: bool = False,
+    workers: int | None = None,
+) -> Recipe:
+    """Replace the loudness of each file by one gain for all, so that the files keep their differences.
+
+    The files are measured as one programme after the effects (`torchfx.loudness.measure_album`); with the gain they
+    have the recipe's loudness together. A limiter (`true_peak`) makes loud files a little quieter than that.
+
+    Args:
+        source: all files of the album: a folder, a glob, a table, a file, or several of them.
+        recipe: a recipe with a loudness.
+        recursive: whether the folders in a folder are included.
+        workers: how many files are measured at the same time, >= 1; by default the number of processors.
+
+    Returns:
+        The recipe, with a gain as the last effect and without a loudness.
+
+    Raises:
+        ArgumentError: the recipe has no loudness; there are no files, or all are silent or shorter than 0.4 s.
+        AudioFileError: a file cannot be read.
+
+    Examples:
+        >>> import pathlib, tempfile, torch, torchfx as fx
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> tone = torch.sin(2 * torch.pi * 1000 / 48_000 * torch.arange(48_000))
+        >>> for name, level in ("a.wav", 0.1), ("b.wav", 0.05):
+        ...     fx.Wave(level * tone, 48_000).save(folder / name)
+        >>> album_recipe(folder, Recipe(loudness=-14, true_peak=-1)).effects
+        ('gain:11.04dB',)
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    if recipe.loudness is None:
+        raise ArgumentError("loudness must be a number of LUFS for an album, got None")
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    files = list(dict.fromkeys(each.path for path in paths for each in find(path, recursive)))
+    if STREAM in files:
+        raise ArgumentError("the inputs of an album are read twice: they must be files, got - (stdin)")
+    each = replace(recipe, loudness=None, true_peak=None)
+    count = cores() if workers is None else whole_number("workers", workers, 1)
+    with ThreadPoolExecutor(count) as pool:
+        meters = list(pool.map(lambda path: metered_job(path, each), files))
+    from torchfx.loudness import album_of
+
+    found = album_of(meters).integrated_lufs
+    if found is None or found == -math.inf:
+        raise ArgumentError("an album must have a file of 0.4 s or more above -70 LUFS, to be measured, got none")
+    return replace(recipe, effects=(*recipe.effects, f"gain:{recipe.loudness - found:.2f}dB"), loudness=None)
+
+
 def _check_format(jobs: list[Job], recipe: Recipe) -> None:
     """Raise where the recipe's format is not the one that an output's name says."""
     for job in jobs:
@@ -133,7 +188,7 @@ def _check_format(jobs: list[Job], recipe: Recipe) -> None:
 
 @dataclass
 class Report:
-    """What became of an archive.
+    """The result of processing an archive.
 
     Attributes:
         done: files written.

@@ -34,7 +34,7 @@ RAY_TASK = 16  # files of one task: starting a task takes a few milliseconds
 
 @dataclass(frozen=True)
 class Work:
-    """What is done to each job.
+    """The jobs and their processing.
 
     Attributes:
         jobs: the files to read and to write.

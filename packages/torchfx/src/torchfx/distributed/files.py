@@ -25,7 +25,9 @@ from torchfx.not_finite import NotFinite
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["Outcome", "heard_warnings", "is_taken", "process_job"]
+    from torchfx.loudness import Meter
+
+__all__ = ["Outcome", "heard_warnings", "is_taken", "metered_job", "process_job"]
 
 BLOCK = 1 << 16  # frames
 WHOLE_LIMIT = 1 << 27
@@ -36,7 +38,7 @@ _heard = local()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one file.
+    """The result of processing one file.
 
     Attributes:
         job: the file read and the one written.
@@ -101,6 +103,33 @@ def _processed(job: Job, recipe: Recipe, overwrite: bool, check: Callable[..., o
         return _Work(reader, output, recipe, check).run()
 
 
+def metered_job(source: str, recipe: Recipe) -> Meter:
+    """Return a meter that has measured the result of a recipe for a file; the result is kept nowhere."""
+    from torchfx.core.wave import Wave
+    from torchfx.loudness import Meter, metered
+    from torchfx.realtime.files import process_file
+
+    chain = recipe.chain()
+    raw = recipe.layout() if source.lower().endswith(".raw") else None
+    try:
+        with _opened(source) as opened, audio_io.Reader(opened, raw) as reader:
+            if chain is None:
+                return metered(reader)
+            with tempfile.TemporaryDirectory() as folder:
+                result = os.path.join(folder, "result.wav")  # noqa: PTH118
+                try:
+                    process_file(chain, reader, result, BLOCK, format="WAV", encoding="FLOAT")
+                except StreamError as error:
+                    _check_whole(reader, error)
+                    wave = Wave(reader.part(), reader.fs) | chain
+                    meter = Meter(wave.fs, wave.channels())
+                    meter.process(wave.ys)
+                    return meter
+                return metered(result)
+    except ArgumentError as error:
+        raise ArgumentError(f"{source}: {error}") from error
+
+
 def is_taken(target: str) -> bool:
     """Whether there is something at a target already.
 
@@ -137,7 +166,7 @@ def _opened(source: str) -> Iterator[str | BinaryIO]:
 
 @dataclass(frozen=True)
 class _Output:
-    """What `audio_io.Writer` writes, and in which format where its name does not say."""
+    """The file that `audio_io.Writer` writes, and its format if the name does not show it."""
 
     file: str | BinaryIO
     format: str | None = None
@@ -197,6 +226,16 @@ def _folders_of(target: Path) -> Iterator[None]:
         raise
 
 
+def _check_whole(reader: audio_io.Reader, error: StreamError) -> None:
+    """Raise if a file is too long for effects that need the whole signal in memory."""
+    samples = reader.frames * reader.channels
+    if samples > WHOLE_LIMIT:
+        raise ArgumentError(
+            f"{reader.name}: {error}; the file must then have at most {WHOLE_LIMIT} samples over all channels, got "
+            f"{samples}; cut the file (torchfx split), or run the chain on a Wave"
+        ) from None
+
+
 @dataclass
 class _Work:
     """A file that is open, and where its result goes."""
@@ -221,12 +260,7 @@ class _Work:
         try:
             return in_blocks(chain)
         except StreamError as error:
-            samples = self.reader.frames * self.reader.channels
-            if samples > WHOLE_LIMIT:
-                raise ArgumentError(
-                    f"{self.reader.name}: {error}; the file must then have at most {WHOLE_LIMIT} samples over all "
-                    f"channels, got {samples}; cut the file (torchfx split), or run the chain on a Wave"
-                ) from None
+            _check_whole(self.reader, error)
             return of_whole(chain)
 
     def _copy(self) -> dict[str, Any]:

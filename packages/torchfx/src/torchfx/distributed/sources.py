@@ -249,7 +249,7 @@ def _joined(folder: str, name: str, suffix: str | None) -> str:
 
 
 def collisions(jobs: Sequence[Job]) -> dict[Job, ArgumentError]:
-    """Return why jobs cannot be done beside others: two have one output, or an output is another's source."""
+    """Return why jobs collide: two have one output, or an output is another's source."""
     makers: dict[str, list[str]] = {}
     for job in jobs:
         makers.setdefault(job.target, []).append(job.source)
@@ -300,7 +300,7 @@ def stamp(path: str) -> tuple[int, str]:
 
 
 class Arrivals:
-    """What arrives in a folder. A file has arrived when size and time of change are those of the last look.
+    """The files that arrive in a folder. A file has arrived when size and time of change are those of the last look.
 
     Args:
         folder: a local folder or a URL.

@@ -55,9 +55,9 @@ class Mix(Parallel):
 
 
 class _Dry(Gain):
-    """What is left for the input: 1 - gain."""
+    """The gain of the input: 1 - gain."""
 
     @property
     def factor(self) -> Any:
-        """What samples are multiplied by."""
+        """The factor of the samples."""
         return 1 - super().factor

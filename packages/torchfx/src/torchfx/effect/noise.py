@@ -79,12 +79,12 @@ class _Added(Processor):
         return y, (*state[: half + 2], *after)
 
     def level(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """Return the magnitude of the noise beside x, and its state after it."""
+        """Return the magnitude of the noise for x, and its state after it."""
         noise, after = self.stretch(x.shape[-1], state)
         return magnitude(noise.expand(x.shape[-2:])), after
 
     def add(self, x: Tensor, gain: Tensor, state: State) -> tuple[Tensor, State]:
-        """Add the noise beside x, and return its state after it."""
+        """Add the noise to x, and return its state after it."""
         noise, after = self.stretch(x.shape[-1], state)
         return mixed(x, noise, gain), after
 

@@ -26,7 +26,7 @@ class LTI:
         sos: float64 (..., sections, 6), rows b0 b1 b2 a0 a1 a2, or None for no recursive part.
         taps: float64 (..., n), or None for no finite impulse response.
         delay: in samples, >= 0.
-        added_dimensions: how many dimensions the output has more than the signal, before time: 1 for a bank of filters,
+        added_dimensions: number of dimensions, before time, that only the output has: 1 for a bank of filters,
             whose bands are the last leading dimension of gain, taps and sections.
 
     Examples:
@@ -41,7 +41,7 @@ class LTI:
     added_dimensions: int = 0
 
     def spread(self, x: Tensor) -> Tensor:
-        """Return a signal (..., time) with the dimensions that the output has more."""
+        """Return a signal (..., time) with the additional dimensions of the output."""
         for _ in range(self.added_dimensions):
             x = x.unsqueeze(-2)
         return x
@@ -65,7 +65,7 @@ class LTI:
         return replace(self, gain=gain, sos=sos, taps=taps)
 
     def frozen(self) -> LTI:
-        """Return the system with its own tensors, which changes in place leave alone, without gradients."""
+        """Return a copy without gradients, which later changes in place do not affect."""
         gain = self.gain.detach().clone() if isinstance(self.gain, Tensor) else self.gain
         sos, taps = (None if values is None else values.detach().clone() for values in (self.sos, self.taps))
         return replace(self, gain=gain, sos=sos, taps=taps)

@@ -46,7 +46,7 @@ LOST = {
     "dropped": "the target does not keep up: {} are missing there",
     "starved": "the source does not keep up: {} were silence instead",
 }
-"""What becomes of blocks, by counter; of several, the first is reported: it may be the others' cause."""
+"""The fate of blocks, by counter; of several, the first is reported: it may cause the others."""
 
 BUFFERED_S = 0.5
 """Length of the rings between the engine and the threads of a source and a target."""

@@ -31,7 +31,7 @@ BANDS = frozenset(("low-pass", "high-pass", "band-pass", "band-stop", "multi-ban
 
 @dataclass(frozen=True)
 class Characteristics:
-    """What one filter does at one sample rate.
+    """The properties of one filter at one sample rate.
 
     Attributes:
         kind: "low-pass", "high-pass", "band-pass", "band-stop", "multi-band", "all-pass", "gain", "peak", "dip",

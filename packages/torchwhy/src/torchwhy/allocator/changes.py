@@ -13,7 +13,9 @@ __all__ = ["DeviceChange", "HolderChange", "changes"]
 
 @dataclass(frozen=True)
 class HolderChange:
-    """What one stack of calls holds at the peak, before and after. Numbers of lines don't distinguish stacks.
+    """The memory that one stack of calls holds at the peak, before and after.
+
+    Numbers of lines don't distinguish stacks.
 
     Attributes:
         holder: of the snapshot after; where it holds nothing there, of the one before.

@@ -1,4 +1,4 @@
-"""What `torch.cuda.memory._dump_snapshot` wrote: `torchwhy.load_snapshot`."""
+"""Snapshots that `torch.cuda.memory._dump_snapshot` wrote: `torchwhy.load_snapshot`."""
 
 from __future__ import annotations
 

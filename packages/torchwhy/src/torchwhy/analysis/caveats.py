@@ -1,4 +1,4 @@
-"""What to keep in mind about a verdict."""
+"""Caveats of a verdict."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["PathPart", "critical_parts"]
 
 
 class PathPart(msgspec.Struct, frozen=True):
-    """What one lane does on the critical path.
+    """The time of one lane on the critical path.
 
     Attributes:
         where: the thread, or the device and stream.

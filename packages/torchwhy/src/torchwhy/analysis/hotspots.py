@@ -1,4 +1,4 @@
-"""What takes the time: kinds of device work, operators with the program's lines, the program's labels, its modules."""
+"""The parts that take the time: kinds of device work, operators with lines of the program, labels, modules."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Group(_Name):
 
 
 class VerdictKind(_Name):
-    """What limits a program."""
+    """The limit of a program."""
 
     COMPUTE = "compute-bound"
     OVERHEAD = "overhead-bound"

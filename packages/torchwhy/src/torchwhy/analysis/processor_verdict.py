@@ -1,4 +1,4 @@
-"""What limits a program that runs on the processor alone: shares of its window, a word and a sentence."""
+"""The limit of a program that runs on the processor alone: shares of its window, a word and a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was recorded, in plain values with microseconds: file, window, devices, launches."""
+"""The recording, in plain values with microseconds: file, window, devices, launches."""
 
 from __future__ import annotations
 

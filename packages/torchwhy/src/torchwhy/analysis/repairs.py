@@ -1,4 +1,4 @@
-"""What was wrong with a trace file, in sentences."""
+"""Faults of a trace file, in sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Repair", "repairs"]
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """What was wrong, how often, and that in a sentence."""
+    """A fault of the file, its count, and a sentence about it."""
 
     kind: str
     count: int

@@ -1,4 +1,4 @@
-"""What limits the program, in a word and a sentence; and why not, where that is unknown."""
+"""The limit of the program, in a word and a sentence, or the reason why it is unknown."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _BUSY: Final = 0.8
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What limits the program: a kind, and sentences."""
+    """The limit of the program: a kind, and sentences."""
 
     kind: VerdictKind
     sentence: str

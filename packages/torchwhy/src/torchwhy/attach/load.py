@@ -25,7 +25,7 @@ _MOST = 1024
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent.
+    """The requests to send.
 
     Attributes:
         requests: sent at once, from 1 to 1024.

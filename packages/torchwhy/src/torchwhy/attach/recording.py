@@ -43,7 +43,7 @@ _FRONTEND: Final = "async_llm"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is recorded.
+    """The recording to make.
 
     Attributes:
         steps: rounds of the scheduler at most; None: `STEPS`, or as many as the load needs.
@@ -77,7 +77,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class ServerRun:
-    """What came of it.
+    """The result of a recording.
 
     Attributes:
         folder: the run's; None where no trace was found.

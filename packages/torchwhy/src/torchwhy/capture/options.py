@@ -55,7 +55,7 @@ def can_record_all_threads() -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """What to record.
+    """The options of a recording.
 
     Attributes:
         shapes: sizes of the operators' inputs; cheap.

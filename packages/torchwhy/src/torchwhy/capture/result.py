@@ -1,4 +1,4 @@
-"""What one capture found, as plain data and as a screen of text."""
+"""The result of one capture, as plain data and as a screen of text."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Schedule:
         return replace(self, active=self.active + 1)
 
     def phase(self, step: int) -> Phase:
-        """What happens in the step with this number, counted from 0."""
+        """The phase of the step with this number, counted from 0."""
         if self.repeat and step >= self.length:
             return Phase.DONE
         place = step % self.cycle

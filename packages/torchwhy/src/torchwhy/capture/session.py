@@ -163,7 +163,7 @@ class Session:
 
     @property
     def phase(self) -> Phase:
-        """What happens in the current step."""
+        """The phase of the current step."""
         return self.schedule.phase(self.clock.step if self.clock else 0)
 
     @_contained

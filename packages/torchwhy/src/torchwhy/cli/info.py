@@ -22,7 +22,7 @@ OPTIONAL = ("pandas", "pyarrow", "duckdb", "tensorboard", "lightning", "transfor
 
 @dataclass(frozen=True)
 class Answer:
-    """What `--format json` prints."""
+    """The output of `--format json`."""
 
     schema: int
     facts: dict[str, str]

@@ -113,7 +113,7 @@ def _of_runs(given: str, runs: dict[str, Path], request: Request, settings: Sett
 
 
 def _rank_pages(job: Job, output: Path, settings: Settings, size: int) -> dict[int, str]:
-    """Write the page of each rank beside that of the job, and return their addresses from there."""
+    """Write the page of each rank next to the job's page, and return their addresses from there."""
     found = {}
     for rank, summary in zip(job.numbers, job.summaries, strict=True):
         trace = load(summary.file)

@@ -18,7 +18,7 @@ __all__ = ["Tally"]
 
 @dataclass
 class Tally:
-    """What has been counted so far."""
+    """The counts up to now."""
 
     operators: Counter[str] = field(default_factory=Counter)
     native: Counter[str] = field(default_factory=Counter)

@@ -47,7 +47,7 @@ def note_on_uncompiled(frames: Sequence[Any]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What was compiled during a count; `frames` are PyTorch's own records of it."""
+    """The compilations during a count; `frames` are PyTorch's own records of it."""
 
     graph_breaks: tuple[GraphBreak, ...]
     recompiles: tuple[Compilation, ...]

@@ -1,4 +1,4 @@
-"""What differs between two recordings besides the program: devices, what was recorded, sizes and types of inputs."""
+"""Differences between two recordings besides the program: devices, recorded events, sizes and types of inputs."""
 
 from __future__ import annotations
 

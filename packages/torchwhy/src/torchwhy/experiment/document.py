@@ -1,4 +1,4 @@
-"""What experiments answer, as documents."""
+"""The answers of experiments, as documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What limits a call: its overhead, the memory, or the arithmetic; each measured on this machine.
+"""The limit of a call: its overhead, the memory, or the arithmetic; each measured on this machine.
 
 Of a call's fastest run, overhead is the part that the same call takes on the smallest input (on an accelerator: during
 which the device does not work), memory the time of copying as many bytes, and arithmetic the time of as many

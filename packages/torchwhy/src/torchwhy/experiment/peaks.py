@@ -1,4 +1,4 @@
-"""What this machine's devices can do at most, measured: matrix products in each type, and a copy through memory."""
+"""Peak rates of this machine's devices, measured: matrix products in each type, and a copy through memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class DevicePeaks:
-    """What one device reached.
+    """The measured peak rates of one device.
 
     Attributes:
         name: as traces name it; "cpu" for the host.

@@ -95,7 +95,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Dump:
-    """What one rank recorded.
+    """The recorded calls of one rank.
 
     Attributes:
         rank: of the job, by the file's name.

@@ -1,4 +1,4 @@
-"""What `torchwhy history` and `torchwhy bisect` answer, as documents."""
+"""The answers of `torchwhy history` and `torchwhy bisect`, as documents."""
 
 from __future__ import annotations
 

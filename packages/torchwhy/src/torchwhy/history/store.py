@@ -63,7 +63,7 @@ class StoredRun:
 
     @property
     def series(self) -> tuple[str, str, str, str]:
-        """What only runs have in common that are compared: program, metric, machine and configuration."""
+        """The values that compared runs have in common: program, metric, machine and configuration."""
         return self.run.name, self.run.metric, self.run.machine, self.configuration
 
     @property

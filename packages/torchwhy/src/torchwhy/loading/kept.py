@@ -1,4 +1,4 @@
-"""Summaries of ranks in files beside their traces: a job whose reading was stopped continues, and is never read twice.
+"""Summaries of ranks in files next to their traces: a job whose reading was stopped continues, and is never read twice.
 
 `.torchwhy` in the job's folder, or of a bucket a folder of the user's cache, has a file for each trace. It holds plain
 values in MessagePack, so that reading it runs no code. It counts only while the trace, its path in the folder,

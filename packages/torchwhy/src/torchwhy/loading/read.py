@@ -25,7 +25,7 @@ T = TypeVar("T", bound=Trace)
 KINDS: Final = ("int", "float", "text")
 
 OF_LAUNCHES: Final = {"kernel": "text"}
-"""What launches in a capture show, beside the usual arguments: HIP's have the name of their kernel."""
+"""What launches in a capture show, besides the usual arguments: HIP's have the name of their kernel."""
 
 
 def read_trace(
@@ -103,7 +103,7 @@ def _recordings(path: Path, rank: int | None) -> list[Trace]:
 
 
 def _extra(columns: Mapping[str, str] | Iterable[str] | None) -> dict[str, str]:
-    """Arguments to keep beside the usual ones, and as what."""
+    """Arguments to keep besides the usual ones, and as what."""
     if columns is None:
         return {}
     if isinstance(columns, str):

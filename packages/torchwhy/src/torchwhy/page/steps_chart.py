@@ -22,7 +22,7 @@ _MOST: Final = 200
 def steps_chart(breakdown: Breakdown, window: WindowTimes) -> list[str]:
     """Return lines of HTML: a bar for each step of the window, as high as its time, made of the breakdown's parts.
 
-    One step alone is a strip: the breakdown beside it has its numbers. A click on a bar shows the step on the timeline.
+    One step alone is a strip: its numbers are in the breakdown. A click on a bar shows the step on the timeline.
     """
     numbers = {step.start_us: i for i, step in enumerate(window.steps)}
     known = [numbers[start] for start in breakdown.step_starts_us if start in numbers]

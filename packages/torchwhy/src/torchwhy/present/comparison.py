@@ -1,4 +1,4 @@
-"""What `torchwhy diff` says about two recordings, or the recordings of two jobs, as a document."""
+"""The report of `torchwhy diff` on two recordings, or the recordings of two jobs, as a document."""
 
 from __future__ import annotations
 

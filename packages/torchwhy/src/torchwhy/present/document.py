@@ -75,7 +75,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Caveat(msgspec.Struct, frozen=True):
-    """What limits the trust in the answer, such as a repair of the file; `label` says what kind."""
+    """A limit of the trust in the answer, such as a repair of the file; `label` says what kind."""
 
     label: str
     text: str
@@ -340,7 +340,7 @@ class Findings(msgspec.Struct, frozen=True):
 
 
 class RuleOutcome(msgspec.Struct, frozen=True):
-    """What became of a rule: asked, muted (not asked, with the reason) or failed (with the error)."""
+    """The fate of a rule: asked, muted (not asked, with the reason) or failed (with the error)."""
 
     code: str
     slug: str

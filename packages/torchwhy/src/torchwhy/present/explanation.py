@@ -1,4 +1,4 @@
-"""What `torchwhy explain` and the end of `torchwhy profile` say about a trace, as documents."""
+"""The reports of `torchwhy explain` and `torchwhy profile` on a trace, as documents."""
 
 from __future__ import annotations
 

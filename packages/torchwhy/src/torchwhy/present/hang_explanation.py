@@ -1,4 +1,4 @@
-"""What `torchwhy explain` says about the flight-recorder dumps of a job that hangs, as a document."""
+"""The report of `torchwhy explain` on the flight-recorder dumps of a job that hangs, as a document."""
 
 from __future__ import annotations
 

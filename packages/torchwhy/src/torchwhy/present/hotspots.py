@@ -1,4 +1,4 @@
-"""What takes the time and the memory, as blocks: operators, labels, modules, exchanges, the critical path."""
+"""The parts that take time and memory, as blocks: operators, labels, modules, exchanges, the critical path."""
 
 from __future__ import annotations
 

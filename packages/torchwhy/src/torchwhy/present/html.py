@@ -69,7 +69,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'
 
 @dataclass(frozen=True)
 class View:
-    """What of a document is drawn.
+    """The drawn part of a document.
 
     Attributes:
         verbose: the full view.

@@ -1,4 +1,4 @@
-"""What `torchwhy explain` says about the traces of all ranks of a program, as a document."""
+"""The report of `torchwhy explain` on the traces of all ranks of a program, as a document."""
 
 from __future__ import annotations
 

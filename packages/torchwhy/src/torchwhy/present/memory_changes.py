@@ -1,4 +1,4 @@
-"""What `torchwhy memory A B` says about two snapshots of the allocator, as a document."""
+"""The report of `torchwhy memory A B` on two snapshots of the allocator, as a document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `torchwhy memory` says about a snapshot of the allocator, as a document."""
+"""The report of `torchwhy memory` on a snapshot of the allocator, as a document."""
 
 from __future__ import annotations
 

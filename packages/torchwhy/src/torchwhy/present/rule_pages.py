@@ -1,4 +1,4 @@
-"""What `torchwhy rule` says: a page for each rule from its documentation, and the list of all, as documents."""
+"""The answers of `torchwhy rule`: a page for each rule from its documentation, and the list of all, as documents."""
 
 from __future__ import annotations
 

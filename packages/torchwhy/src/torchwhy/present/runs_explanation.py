@@ -1,4 +1,4 @@
-"""What `torchwhy report` and `torchwhy explain` say about a folder of many runs, as documents."""
+"""The answers of `torchwhy report` and `torchwhy explain` about a folder of many runs, as documents."""
 
 from __future__ import annotations
 

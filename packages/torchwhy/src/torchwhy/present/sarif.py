@@ -1,4 +1,4 @@
-"""A document as SARIF 2.1.0, which code hosts show beside a change."""
+"""A document as SARIF 2.1.0, which code hosts show next to a change."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _ADDITIVE: Final = re.compile(r"(.*_)?(calls|self_us|self_bytes|pieces)|total_us
 """Columns whose values add up to something: `host_total_us` counts what is called inside again."""
 
 _BESIDE: Final = 2
-"""Columns of numbers that stay beside the name; more may go on a second line where room is short."""
+"""Columns of numbers that stay next to the name; more may go on a second line where room is short."""
 
 _LONG: Final = 24
 """A column with a text longer than this may be cut."""

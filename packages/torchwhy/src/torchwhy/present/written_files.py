@@ -1,4 +1,4 @@
-"""What `torchwhy cut`, `export` and `merge` say about the file they wrote, as documents."""
+"""The answers of `torchwhy cut`, `export` and `merge` about the written file, as documents."""
 
 from __future__ import annotations
 

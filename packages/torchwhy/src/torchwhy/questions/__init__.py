@@ -1,1 +1,1 @@
-"""What one asks a recording, a question at a time: the answers of commands for agents and of `torchwhy mcp`."""
+"""Questions about a recording, one at a time: the answers of commands for agents and of `torchwhy mcp`."""

@@ -1,4 +1,4 @@
-"""What each thread and stream does during a stretch of time, in few rows."""
+"""The work of each thread and stream during a stretch of time, in few rows."""
 
 from __future__ import annotations
 

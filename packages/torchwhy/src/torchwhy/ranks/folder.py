@@ -20,7 +20,7 @@ OTHERS: Final = (".sqlite", ".db", ".pftrace", ".perfetto-trace")
 """How files of other recorders end; they are read if a folder has no file of PyTorch."""
 
 _RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json(?:\.gz)?")
-"""Names of the files of `torchwhy profile`, beside tables and facts that are JSON too; people unpack them."""
+"""Names of the files of `torchwhy profile`, besides tables and facts that are JSON too; people unpack them."""
 
 _HANDLER: Final = re.compile(r"(?P<process>.+?)\.(?P<window>\d+)\.pt\.trace\.json(?:\.gz)?")
 """Names of the files of `torch.profiler.tensorboard_trace_handler`: WORKER.NANOSECONDS.pt.trace.json, once per
@@ -146,7 +146,7 @@ def single_trace(folder: Path) -> Path | None:
 
 
 def later_windows(trace: Path) -> list[Path]:
-    """Return the files beside a trace that hold later windows of the same process, as their names show."""
+    """Return the files in the folder of a trace that hold later windows of the same process, as their names show."""
     for pattern in (_RUN, _HANDLER):
         own = _place(pattern, trace)
         if own:

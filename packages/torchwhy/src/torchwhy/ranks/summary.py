@@ -1,4 +1,4 @@
-"""What is kept of one rank's trace: some hundred bytes per collective and step, whatever the size of the file."""
+"""A summary of one rank's trace: some hundred bytes per collective and step, whatever the size of the file."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Summary:
         events: in the file.
         truncated: whether the file ends too early.
         window: what the times are parts of.
-        steps: names of the steps; the columns beside have one entry each.
+        steps: names of the steps; the columns after it have one entry each.
         step_duration, step_compute: of each step, until its device work ends.
         busy, compute, communication, exposed: unions over streams. On the CPU operators compute.
         exchanges: its collectives.

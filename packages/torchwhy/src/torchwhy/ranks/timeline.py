@@ -41,7 +41,7 @@ _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 
 @dataclass(frozen=True)
 class Clock:
-    """What is added to one rank's times.
+    """The correction of one rank's times.
 
     Attributes:
         rank: its number.
@@ -70,7 +70,7 @@ class MergedRank:
 
 @dataclass(frozen=True)
 class Merged:
-    """What was written.
+    """The written file.
 
     Attributes:
         folder: of the job. output: the file.

@@ -18,7 +18,7 @@ __all__ = ["Diagnosis", "by_weight", "diagnose", "look", "turn"]
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What rules say of a trace.
+    """The findings of all rules in a trace.
 
     Attributes:
         findings: those with the most time at stake first.

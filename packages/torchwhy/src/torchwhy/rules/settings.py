@@ -1,4 +1,4 @@
-"""What `pyproject.toml` says of rules:
+"""Settings of rules in `pyproject.toml`:
 
 [tool.torchwhy.rules]
 select = ["A", "B", "dataloader-wait"]

@@ -45,8 +45,8 @@ def most_saved(trace: Trace, frees: str, when: Intervals, part: float = 1.0) -> 
 def ordinary_time(trace: Trace, when: Intervals) -> int:
     """Return the length of the window, nanoseconds, without one giant gap that these stretches don't lie in.
 
-    A beginning in which the device's work was not recorded is such a gap. Beside stretches that last as long, no gap is
-    giant.
+    A beginning in which the device's work was not recorded is such a gap. No gap is giant next to
+    stretches that last as long.
     """
     whole = trace.window.end - trace.window.start
     gap = trace.derived(giant_gap)

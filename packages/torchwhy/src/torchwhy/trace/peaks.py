@@ -1,4 +1,4 @@
-"""What GPUs can do at most: memory bandwidth, arithmetic by type, the bus to the host."""
+"""Peak rates of GPUs: memory bandwidth, arithmetic by type, the bus to the host."""
 
 from __future__ import annotations
 

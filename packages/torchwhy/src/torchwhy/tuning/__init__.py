@@ -1,3 +1,3 @@
-"""What makes a program faster without an edit: changes from outside, each measured against the program as it is."""
+"""Changes that make a program faster without an edit, each measured against the unchanged program."""
 
 from __future__ import annotations

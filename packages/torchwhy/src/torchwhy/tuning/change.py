@@ -1,4 +1,4 @@
-"""What can be changed about a program from outside."""
+"""Changes of a program from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `torchwhy try` answers, as a document."""
+"""The answer of `torchwhy try`, as a document."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TriedChange(msgspec.Struct, frozen=True):
 
 
 class TryAnswer(msgspec.Struct, frozen=True):
-    """What `torchwhy try` found.
+    """The result of `torchwhy try`.
 
     Attributes:
         kind: "helps"; "undecided" if a change is undecided, or changes that findings ask for could not be tried;

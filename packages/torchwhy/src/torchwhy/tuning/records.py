@@ -124,7 +124,7 @@ class Record(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Request:
-    """What is run, and how.
+    """The program to run, and how.
 
     Attributes:
         program: to run.

@@ -73,7 +73,7 @@ def _end(process: subprocess.Popen[bytes], grace_s: float) -> None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End processes that a process has left behind: they would run beside the next run.
+    """End processes that a process has left behind: they would disturb the next run.
 
     Python's tracker of shared memory ignores the first signal and ends by itself when it has cleaned up.
     """

@@ -43,7 +43,7 @@ compile."""
 
 @dataclass(frozen=True)
 class Search:
-    """What was found.
+    """The result of a search.
 
     Attributes:
         command: the program's command line.
@@ -230,7 +230,7 @@ class _Search:
         if load is not None and load.others > load.cpus / 4 and os.name == "posix":
             self._caveats.append(
                 f"Other programs used {load.others:.1f} of {load.cpus} processors. Numbers of threads and workers that "
-                "help beside them may not help alone: repeat it on an idle machine."
+                "help at the same time may not help alone: repeat it on an idle machine."
             )
 
 

@@ -1,4 +1,4 @@
-"""What torchaudio has and this library has not, and where to look for it."""
+"""Names of torchaudio that this library lacks, and their replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Announces steps of optimizers, and distinguishes one that replaces another from one beside it."""
+"""Announces steps of optimizers, and distinguishes one that replaces another from a second one."""
 
 from __future__ import annotations
 

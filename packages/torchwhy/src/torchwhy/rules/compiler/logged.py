@@ -164,10 +164,17 @@ def _alike(failure: GuardFailure) -> str:
 
 
 def _line_of(trace: Trace, id_: str, failure: GuardFailure) -> str:
-    """The line of the program that a guard protects, else where its function begins."""
+    """The line of the program that a guard protects, else where its function begins.
+
+    PyTorch keeps only the end of the path in a guard's line; the function's line has the whole path.
+    """
     frames = trace.compile_log.frames if trace.compile_log is not None else {}
-    own, variant = frames.get(id_), frames.get(failure.variant)
-    return failure.line or (own.line if own else "") or (variant.line if variant else "")
+    known = [frame.line for each in (id_, failure.variant) if (frame := frames.get(each)) is not None and frame.line]
+    if not failure.line:
+        return known[0] if known else ""
+    end, _, rest = failure.line.partition("(")
+    paths = [line.partition("(")[0] for line in known]
+    return f"{next((path for path in paths if path.endswith(end)), end)}({rest}"
 
 
 def compilations_as_evidence(

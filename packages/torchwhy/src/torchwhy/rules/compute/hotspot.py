@@ -45,7 +45,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
 
     Fix: look at its operator, shapes and type: is the work needed, in this precision, in this layout, in one kernel?
 
-    Known problems: one name may stand for several shapes; a kernel that runs beside others counts in full.
+    Known problems: one name may stand for several shapes; a kernel that runs at the same time as others counts in full.
     """
     kernels = trace.derived(kernels_of)
     if not kernels.total or len(kernels.names) < 2:

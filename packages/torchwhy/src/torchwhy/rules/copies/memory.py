@@ -41,7 +41,7 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
     Fix: a smaller batch with gradient accumulation, activation checkpointing, 16-bit types, `no_grad` where nothing is
     learnt, `del` of tensors that are no longer needed.
 
-    Known problems: needs `profile_memory=True`; memory of other processes on the device, and of libraries beside
+    Known problems: needs `profile_memory=True`; memory of other processes on the device, and of libraries other than
     PyTorch's allocator, isn't in a trace.
     """
     for memory in trace.derived(memory_of):

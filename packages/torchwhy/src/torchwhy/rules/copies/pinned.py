@@ -54,7 +54,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     Fix: `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`; elsewhere tensors pinned once.
 
     Known problems: memory registered with the driver by other libraries may be named pageable. Overlap is judged by
-    time alone: a copy beside a kernel that waits for it counts as free.
+    time alone: a copy at the same time as a kernel that waits for it counts as free.
     """
     copies = trace.derived(transfers)
     for way, text in (("HtoD", "to the device from"), ("DtoH", "from the device into")):

@@ -1,4 +1,4 @@
-"""What communication costs one rank."""
+"""The cost of communication for one rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the traces of all ranks together can show."""
+"""Facts that only the traces of all ranks together show."""
 
 from __future__ import annotations
 

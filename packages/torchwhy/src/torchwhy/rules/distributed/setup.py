@@ -79,7 +79,7 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 
     Fix: init_process_group("nccl"), or "cpu:gloo,cuda:nccl" to keep Gloo for tensors on the CPU.
 
-    Known problems: a second group on NCCL beside the recorded one isn't always written into the file.
+    Known problems: a second group on NCCL, besides the recorded one, isn't always written into the file.
     """
     used = (trace.info.backend or "").lower()
     rows = trace.events.of(HOST_COLLECTIVE)

@@ -213,8 +213,10 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals, work: tuple[Host
     if not called:
         return cause + line, workers
     return cause + line, (
-        "Make that line cheaper: what comes out the same each time is made once for all samples, before the loop; the "
-        f"rest of no more data than the sample needs. Else: {workers[0].lower()}{workers[1:]}"
+        "Make that line cheaper, or load in worker processes (num_workers=4 or so, persistent_workers=True). Cheaper: "
+        "compute results that are the same for all samples once, before the loop, and read only the data that a sample "
+        "needs. Workers help where the line waits or the processor has idle cores; they take a second to start and "
+        "hold copies of what the dataset holds. Then measure again."
     )
 
 

@@ -56,7 +56,7 @@ def overhead_bound(
 
     Known problems: recording itself costs the host some microseconds per operator, so a program near the limit may
     keep its device busy when unrecorded. Gaps of several devices are seen together, so an idle
-    device beside a busy one is missed.
+    device next to a busy one is missed.
     """
     found = trace.derived(launching)
     window = found.window

@@ -1,4 +1,4 @@
-"""What happens only once, in the first step."""
+"""Work that is done only once, in the first step."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 
     Fix: warm up with the same shapes before recording, or set CUDA_MODULE_LOADING=EAGER to load everything at start.
 
-    Known problems: the driver reports loading beside the call that caused it, not in it, and doesn't name the kernel.
+    Known problems: the driver reports loading next to the call that caused it, not in it, and doesn't name the kernel.
     """
     events = trace.events
     window = trace.window

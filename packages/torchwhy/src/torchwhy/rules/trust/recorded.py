@@ -1,4 +1,4 @@
-"""What was recorded of the device: everything, a part, or nothing."""
+"""The recorded work of the device: all, a part, or nothing."""
 
 from __future__ import annotations
 

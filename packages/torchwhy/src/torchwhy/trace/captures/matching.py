@@ -31,7 +31,7 @@ CELLS: Final = 25_000_000
 
 @dataclass(frozen=True)
 class Matches:
-    """What belongs to what.
+    """Work of a replayed graph and its operators in the capture.
 
     Attributes:
         kinds: arrays with one entry per piece of a graph's work: its place in `Recorded`, `SOMEWHERE` added where only

@@ -69,7 +69,7 @@ class CompiledFrame:
 
 @dataclass(frozen=True)
 class CompileLog:
-    """What PyTorch noted while a process compiled.
+    """The compilations of a process, as PyTorch logged them.
 
     Attributes:
         file: where it was read from.

@@ -54,7 +54,7 @@ _WANTED: Final = re.compile(
 
 @dataclass(frozen=True)
 class Record:
-    """What PyTorch noted once.
+    """One record of PyTorch's log.
 
     Attributes:
         kind: one of `_KINDS`.

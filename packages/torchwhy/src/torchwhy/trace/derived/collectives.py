@@ -164,7 +164,7 @@ def waiting_at_least(found: Sequence[Collective]) -> Int64:
 
 
 def bus_factor(name: str, ranks: int) -> float:
-    """What turns the algorithm bandwidth into the bus bandwidth.
+    """Return the factor between the bus bandwidth and the algorithm bandwidth.
 
     >>> bus_factor("all_reduce", 8), bus_factor("all_gather", 8), bus_factor("broadcast", 8)
     (1.75, 0.875, 1.0)

@@ -1,4 +1,4 @@
-"""What torch.compile did in a trace: regions that were entered, graphs they called, and the time compilation took."""
+"""The work of torch.compile in a trace: entered regions, graphs that they called, and the time of compilation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Compilation:
 
 
 class Compiled:
-    """What was compiled, and what compiled code ran.
+    """The compilations and the runs of compiled code.
 
     Attributes:
         regions: rows of `Torch-Compiled Region`, by start.
@@ -234,7 +234,7 @@ class Compiled:
 
 
 def compiled_of(trace: Trace) -> Compiled:
-    """What torch.compile did; `trace.derived(compiled_of)` computes it once."""
+    """Return the work of torch.compile; `trace.derived(compiled_of)` computes it once."""
     return Compiled(trace)
 
 

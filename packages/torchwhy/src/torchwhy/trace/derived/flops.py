@@ -1,4 +1,4 @@
-"""What operators take in arithmetic and memory, by the shapes of their inputs.
+"""Arithmetic and memory traffic of operators, by the shapes of their inputs.
 
 Products of matrices, also grouped and of experts; attention forward and backward; convolutions by their strides and
 paddings; and what operators that compute little read and write.

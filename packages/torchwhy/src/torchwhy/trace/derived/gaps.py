@@ -119,7 +119,9 @@ def idle_gaps(trace: Trace) -> Gaps:
 
 
 def device_window(trace: Trace) -> Window:
-    """What shares of the device's time are a part of: the steps, or without any from the first launch to the last work.
+    """Return the window that shares of the device's time refer to.
+
+    It holds the steps, or without steps the time from the first launch to the last work.
 
     Without steps the trace's window holds whatever set-up the recording began with. A beginning in which the device's
     work wasn't recorded is left out.

@@ -44,7 +44,7 @@ class KernelNames:
         return found
 
     def of(self, rows: npt.ArrayLike) -> list[KernelName]:
-        """What is known of some kernels."""
+        """Return the names and kinds of some kernels."""
         at = self._place[np.searchsorted(self.rows[self._place], np.asarray(rows, np.int32))]
         return [self.names[i] for i in self.which[at].tolist()]
 

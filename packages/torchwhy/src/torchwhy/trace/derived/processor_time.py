@@ -24,7 +24,7 @@ _NOTED: Final = "torchwhy_processor_time"
 
 
 class ProcessorTime(NamedTuple):
-    """What became of the recorded thread's time.
+    """The parts of the recorded thread's time.
 
     Attributes:
         wall_us: length of the recording.

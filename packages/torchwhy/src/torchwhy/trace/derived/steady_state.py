@@ -52,7 +52,7 @@ RARE: Final = 0.05
 
 @dataclass(frozen=True)
 class Typical:
-    """What stretches of time take of the program as it usually runs.
+    """Stretches of time as parts of the program as it usually runs.
 
     Attributes:
         when: the stretches to judge by, within `window`; without an outlier's where there is one.
@@ -86,7 +86,7 @@ def shown_window(trace: Trace) -> Window:
 
 
 def steady_device_window(trace: Trace) -> Window:
-    """What shares of the device's time are a part of, without a cold first step."""
+    """Return the window that shares of the device's time refer to, without a cold first step."""
     return _from(device_window(trace), settled(trace), COLD_STEP)
 
 

@@ -1,4 +1,4 @@
-"""What differs between one step and others."""
+"""Differences between one step and others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def unhurried(trace: Trace, steps: Sequence[Step]) -> Int64:
 
 
 def longer_in(trace: Trace, step: Step, others: Sequence[Step]) -> tuple[Int32, np.ndarray]:
-    """What took longer in one step than it usually does: its calls of each name, with the surplus spread over them."""
+    """Return the calls that took longer in one step than usual, with the surplus of each name spread over its calls."""
     events = trace.events
     outer = trace.derived(outer_operators)
     notes = events.of(NEXT_BATCH | OPTIMIZER | GARBAGE_COLLECTION)

@@ -1,4 +1,4 @@
-"""What one pass over a trace file leaves: columns of numbers and interned texts, nothing interpreted yet.
+"""The result of one pass over a trace file: columns of numbers and interned texts, nothing interpreted yet.
 
 Two scanners make them, the native one (csrc) and its slow specification in Python; their results are equal.
 """
@@ -114,7 +114,7 @@ class Argument:
 
 @dataclass
 class Repairs:
-    """What was wrong with the file and read nevertheless: how often."""
+    """Faults of the file that was read nevertheless, by kind: how often."""
 
     control_characters: int = 0
     invalid_utf8: int = 0
@@ -146,7 +146,7 @@ class Columns:
         offset: where the event begins in the decompressed file, bytes.
         arguments: the kept keys of `args`.
         texts: every distinct text.
-        top: the top-level keys beside `traceEvents`, as JSON text.
+        top: the top-level keys besides `traceEvents`, as JSON text.
         size: bytes of the decompressed file.
         repairs: what was wrong with it.
     """

@@ -1,4 +1,4 @@
-"""What memory is for, by the frames that allocated it."""
+"""The purpose of memory, by the frames that allocated it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Quantity(Enum):
 
 
 class CounterMeaning(NamedTuple):
-    """What is measured (None where that is not known), the unit of the values, and the factor to that of `Quantity`."""
+    """The measured quantity (None if unknown), the unit of the values, and the factor to that of `Quantity`."""
 
     quantity: Quantity | None
     unit: str

@@ -76,7 +76,7 @@ class Meaning:
         object.__setattr__(self, "kinds", kinds)
 
     def __or__(self, other: Meaning) -> Meaning:
-        """What means either."""
+        """Return the meaning of either."""
         return Meaning(f"{self.pattern}|{other.pattern}", *dict.fromkeys((*self.kinds, *other.kinds)))
 
     def names(self, name: str) -> bool:

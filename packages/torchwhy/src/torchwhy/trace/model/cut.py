@@ -28,7 +28,7 @@ FLOW: Final = (FLOW_START, ord("t"), ord("f"))
 
 @dataclass(frozen=True)
 class Cut:
-    """What was written.
+    """The written file.
 
     Attributes:
         file: the trace it is a part of.

@@ -64,7 +64,7 @@ class Intervals:
         return int(self.starts[int(self.lengths.argmax())])
 
     def gaps(self) -> Intervals:
-        """What lies between them."""
+        """Return the time between them."""
         return Intervals(self.ends[:-1], self.starts[1:])
 
     def clip(self, start: int, end: int) -> Intervals:
@@ -96,7 +96,7 @@ class Intervals:
         return found
 
     def __and__(self, other: Intervals) -> Intervals:
-        """What both cover."""
+        """Return the time that both cover."""
         if not len(self) or not len(other):
             return NOTHING
         times = np.concatenate((self.starts, other.starts, self.ends, other.ends))
@@ -109,11 +109,11 @@ class Intervals:
         return Intervals(times[both], times[both + 1])
 
     def __or__(self, other: Intervals) -> Intervals:
-        """What either covers."""
+        """Return the time that either covers."""
         return Intervals.union(np.concatenate((self.starts, other.starts)), np.concatenate((self.ends, other.ends)))
 
     def __sub__(self, other: Intervals) -> Intervals:
-        """What this covers and the other doesn't."""
+        """Return the time that only this one covers."""
         if not len(self) or not len(other):
             return self
         low, high = min(self.starts[0], other.starts[0]), max(self.ends[-1], other.ends[-1])

@@ -1,4 +1,4 @@
-"""What torch.compile did: `trace.compile()`."""
+"""The work of torch.compile: `trace.compile()`."""
 
 from __future__ import annotations
 

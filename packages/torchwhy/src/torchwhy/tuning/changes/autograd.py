@@ -1,4 +1,4 @@
-"""What autograd does beside the program's arithmetic, and Python's garbage collection."""
+"""The work of autograd besides the program's arithmetic, and Python's garbage collection."""
 
 from __future__ import annotations
 

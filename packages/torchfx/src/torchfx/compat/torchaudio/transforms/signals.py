@@ -1,4 +1,4 @@
-"""What gives samples of samples: rates, speeds, fades, volume, noise, companding."""
+"""Transforms from samples to samples: rates, speeds, fades, volume, noise, companding."""
 
 from __future__ import annotations
 

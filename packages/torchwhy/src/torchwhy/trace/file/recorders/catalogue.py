@@ -1,4 +1,4 @@
-"""Which recorder wrote a file, by how it begins. A recorder is a module beside this one and an entry here."""
+"""Which recorder wrote a file, by how it begins. A recorder is a module in this folder and an entry here."""
 
 from __future__ import annotations
 

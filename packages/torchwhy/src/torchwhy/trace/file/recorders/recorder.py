@@ -20,7 +20,7 @@ class DatabaseRecorder:
         operators: how to record the operators of PyTorch, too.
         knows: whether a database is one of its files.
         check: raises TraceError where it holds nothing that a trace is made of.
-        top: what stands beside the events: devices, the time they are counted from.
+        top: the values besides the events: devices, the time they are counted from.
         events: the events, as `trace_text.event` returns them.
     """
 

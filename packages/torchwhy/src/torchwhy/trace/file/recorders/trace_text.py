@@ -45,7 +45,7 @@ def trace_text(recorder: str, operators: str, top: Mapping[str, Any], events: It
     Args:
         recorder: what wrote the file, for people.
         operators: how to record the operators of PyTorch with it.
-        top: what stands beside the events.
+        top: the values besides the events.
         events: their JSON, as `event` and similar functions return it.
     """
     head = json.dumps({"schemaVersion": 1, "recorder": {"name": recorder, "operators": operators}, **top})
