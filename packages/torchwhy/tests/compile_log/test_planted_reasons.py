@@ -19,7 +19,7 @@ REMEDIES = {
     "device": "what the guard names",
     r"(?<!\) )== ": "numbers as tensors",
 }
-"""Words of a fix, by those of PyTorch's reason; the other words are wrong."""
+"""Words of a fix, by words of PyTorch's reason; the other words are wrong."""
 
 
 def planted_line(function):

@@ -17,7 +17,7 @@ from typing import Final
 
 __all__ = ["without_earlier_calls"]
 
-# The instructions are those of the standard library's `pickletools`.
+# The standard library's `pickletools` lists the instructions.
 _REF: Final = rb"(?:h.|j.{4})"
 _PUT: Final = rb"(?:q.|r.{4})?"
 _NUMBER: Final = rb"(?:K.|M..|N|[\x88\x89]|J.{4}|\x8a\x08.{8}|G.{8})"

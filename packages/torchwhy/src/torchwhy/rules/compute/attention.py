@@ -211,7 +211,7 @@ def _work_of(trace: Trace, spans: Sequence[tuple[int, int]]) -> Int32:
 
 
 def _calls_first(trace: Trace, pieces: Pieces) -> tuple[Evidence, ...]:
-    """The program's operators before those of the backward pass, whose line is that of loss.backward()."""
+    """The program's operators before the backward pass, whose line is loss.backward()."""
     calls = np.unique(np.array(pieces.spans, np.int32))
     return (*evidence(trace, calls), *evidence(trace, np.setdiff1d(pieces.rows, calls), limit=3))
 

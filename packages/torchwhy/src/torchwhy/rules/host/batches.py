@@ -63,7 +63,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Fix: load in worker processes (`num_workers`), keep them alive (`persistent_workers`), let them run ahead
     (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device. Where
-    samples of the stack show a known kind of work, the fix is that of this kind. Batches that are made in half a
+    samples of the stack show a known kind of work, the fix fits this kind. Batches that are made in half a
     millisecond gain nothing from workers, and neither do rows of a `TensorDataset`: index a batch in one step.
 
     Known problems: a step that waits for the last of several batches made ahead waits for all of them; over a few steps
