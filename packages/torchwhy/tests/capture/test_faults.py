@@ -16,7 +16,7 @@ from torchwhy.capture.containment import contained
 FAULTS = Path(__file__).parent / "faults.py"
 
 
-@pytest.mark.parametrize(("cases", "seed"), [(10, 0), pytest.param(120, 1, marks=pytest.mark.many)])
+@pytest.mark.parametrize(("cases", "seed"), [(10, 0), pytest.param(60, 1, marks=pytest.mark.many)])
 def test_no_error_of_the_recorder_reaches_the_program(tmp_path, cases, seed):
     ran = python(FAULTS, cases, seed, folder=tmp_path, environment={**os.environ, "KINETO_LOG_LEVEL": "99"})
     said = [line for line in ran.stderr.splitlines() if "no active profiling session" not in line]
@@ -84,6 +84,6 @@ def test_a_full_disk_changes_nothing(tmp_path):
     )
     ran = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (ran.returncode, ran.stdout) == (3, "end\n")
-    assert "File too large" in ran.stderr
+    assert "not everything could be written" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert not (tmp_path / "traces" / "program").exists()
