@@ -51,10 +51,10 @@ def value_checks(trace: Trace, *, per_step: int = 4, share: float = 0.03) -> Ite
     begins = np.flatnonzero(tests[:-2] & alls[1:-1] & reads[2:])
     inside = rows[begins]
     chosen = begins[events.begin_in(inside, window.start, window.end)]
-    steps = sum(step.start >= window.start for step in trace.steps_found)
+    steps = max(1, sum(step.start >= window.start for step in trace.steps_found))
     when = Intervals.union(events.ts[rows[chosen]], events.end[rows[chosen + 2]]).clip(window.start, window.end)
     part = window.share(when)
-    if len(chosen) < per_step * max(steps, 1) or part < share:
+    if len(chosen) < per_step * steps or part < share:
         return
     calls = np.unique(np.concatenate([rows[chosen + k] for k in range(3)]))
     yield Finding(
