@@ -67,10 +67,10 @@ def source() -> fx.Wave:
 
 
 def value_at(number: Number, part: float) -> float:
-    """Return the value at a part of the range that random values come from, with three digits."""
+    """Return the value at a part of the range that random values come from, with two digits."""
     low, high = number.drawn_range(source().fs)
     value = low * (high / low) ** part if number.logarithmic else low + (high - low) * part
-    return float(f"{value:.3g}")
+    return float(f"{value:.2g}")
 
 
 def settings(entry: Entry) -> dict[str, list[tuple[str, dict[str, Any]]]]:
