@@ -23,6 +23,7 @@ __all__ = [
     "safe",
     "seconds",
     "sentence",
+    "sentences",
     "shared_path",
     "shortened",
     "size_text",
@@ -178,6 +179,18 @@ def sentence(clause: str) -> str:
     'No operator of PyTorch was recorded.'
     """
     return f"{clause[:1].upper()}{clause[1:]}."
+
+
+_END: Final = re.compile(r"(?<!\be\.g)(?<!\bi\.e)\. ")
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, without their full stops.
+
+    >>> sentences("Pad it, e.g. with zeros. Measure again.")
+    ['Pad it, e.g. with zeros', 'Measure again']
+    """
+    return _END.split(text.removesuffix("."))
 
 
 def ranges(numbers: Sequence[int]) -> str:

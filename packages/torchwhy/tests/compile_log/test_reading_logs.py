@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch._dynamo import graph_break_hints
 
 from tests.command_line import run_here
 from tests.compile_log.logs import BREAK, WHOLE, artifact, metrics, record, started
@@ -18,7 +19,7 @@ from torchwhy.errors import TraceError
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.trace.compile_log import records
 from torchwhy.trace.compile_log.log import load_compile_log
-from torchwhy.trace.compile_log.reasons import LONGEST
+from torchwhy.trace.compile_log.reasons import LONGEST, graph_break
 
 FILE = record({"str": ["/home/me/train.py", 1]})
 LOGGED = "~/train.py(4): step"
@@ -173,6 +174,23 @@ def test_a_changed_number_is_named_with_the_whole_path_of_its_line(log):
     again = finding(sizes_change(), log, "recompiles")
     assert "A guard of the compiled code failed: n == 4 (~/train.py(5): step)." in again.cause
     assert again.fix == "Keep Python values that change out of the compiled code: pass numbers as tensors."
+
+
+GENERAL = ("USER_ERROR", "DYNAMO_BUG", "DIFFICULT", "FUNDAMENTAL", "SUPPORTABLE", "CAUSED_BY_EARLIER_GRAPH_BREAK")
+
+
+@pytest.mark.parametrize("general", GENERAL)
+def test_the_advice_is_the_hint_about_the_reason_and_no_general_one(log, general):
+    hints = "".join(f"  Hint: {hint}\n" for hint in getattr(graph_break_hints, general))
+    assert graph_break(BREAK.replace("\n\nUser", f"\n{hints}\n\nUser"), 0, 0).hint == ""
+    hint = f"Keep the value in a tensor. {'A long sentence. ' * 9}{LONGEST * 'x'}"
+    said = BREAK.replace("\n\nUser", f"\n{hints}  Hint: {hint}\n\nUser")
+    log.write_text(FILE + started(0, 0, 3) + artifact("dynamo_graph_break_reason", said, 0, 0) + metrics(0, 0))
+    [found] = load_compile_log(log).breaks
+    assert found.hint == f"Keep the value in a tensor{'. A long sentence' * 9}"
+    assert finding(broken(), log, "graph-breaks").fix.startswith(
+        "PyTorch's hint for ~/train.py(4): step: Keep the value in a tensor. A long sentence."
+    )
 
 
 def test_breaks_of_code_that_the_window_does_not_run_are_left_out(log):

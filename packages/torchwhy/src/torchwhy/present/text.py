@@ -32,7 +32,7 @@ from torchwhy.present.document import (
 from torchwhy.present.options import Options
 from torchwhy.present.phrases import at_stake, failed_rules, listed, muted_rules, place
 from torchwhy.present.style import Style
-from torchwhy.wording import counted, enumeration
+from torchwhy.wording import counted, enumeration, sentences
 
 __all__ = ["SCREEN", "WITH_FIX", "render"]
 
@@ -339,12 +339,12 @@ def _short_fix(text: str, style: Style) -> list[str]:
     """As many whole sentences as two lines hold, and the first in any case."""
     if not text:
         return []
-    sentences = style.plain(text).removesuffix(".").split(". ")
+    kept = sentences(style.plain(text))
     while True:
-        lines = style.wrap(". ".join(sentences) + ".", indent=9)
-        if len(sentences) == 1 or len(lines) <= _FIX_LINES:
+        lines = style.wrap(". ".join(kept) + ".", indent=9)
+        if len(kept) == 1 or len(lines) <= _FIX_LINES:
             break
-        sentences.pop()
+        kept.pop()
     return [f"    {style.paint('Fix', 'bold')}  {lines[0].strip()}", *lines[1:]]
 
 

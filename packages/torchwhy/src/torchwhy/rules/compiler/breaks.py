@@ -55,8 +55,8 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     Costs: no fusion across the break, and results that must go through memory; besides, a lookup, guards and a prologue
     for every piece. Only the additional entries are counted: a trace does not show what fusion would save.
 
-    Fix: with the compiler's log (`torchwhy profile --compile-log`) each break has its line and PyTorch's reason, also
-    where the whole function runs uncompiled for it. Without, TORCH_LOGS=graph_breaks names the reason, and
+    Fix: with the compiler's log (`torchwhy profile --compile-log`) each break has its line, PyTorch's reason and
+    its hint, also where the whole function runs uncompiled for it. Without, TORCH_LOGS=graph_breaks names the reason, and
     fullgraph=True turns it into an error. Usual reasons: print or logging, .item() or an `if` on a tensor's value, a
     call into C code Dynamo doesn't know.
 
@@ -103,7 +103,8 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         )
         + _first_reason(met)
         + _by_buckets(trace),
-        fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
+        fix=_hint(met)
+        or ("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
         linked=ours if met else bool(places),
     )
 
@@ -129,6 +130,17 @@ def _first_reason(met: tuple[BreakMet, ...]) -> str:
     first = met[0].reason
     detail = f" ({first.detail.rstrip('.')})" if first.detail else ""
     return f" PyTorch's reason{f' at {first.line}' if first.line else ''}: {first.reason.rstrip('.')}{detail}."
+
+
+def _hint(met: tuple[BreakMet, ...]) -> str:
+    """PyTorch's hint for the break that costs most; "" where it has none."""
+    if not met or not met[0].reason.hint:
+        return ""
+    first = met[0].reason
+    return (
+        f"PyTorch's hint{f' for {first.line}' if first.line else ''}: {first.hint}. With fullgraph=True, a "
+        "break that remains is an error that names its line."
+    )
 
 
 def _in_pieces(trace: Trace) -> Iterator[Finding]:

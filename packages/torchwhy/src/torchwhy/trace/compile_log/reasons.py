@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from torchwhy.wording import safe, shared_path, shortened
+from torchwhy.wording import safe, sentences, shared_path, shortened
 
 __all__ = ["GraphBreak", "GuardFailure", "graph_break", "guard_failures", "kernel_lines", "place_of"]
 
@@ -23,7 +23,9 @@ _RAISED: Final = re.compile(r"^torch\._dynamo\.exc\.\w+: (.+)$", re.MULTILINE)
 _REASON: Final = re.compile(r"^Graph Break Reason: ", re.MULTILINE)
 _PREAMBLE: Final = re.compile(r"^(Encountered graph break|Failed to handle graph break|Graph break under|Reason: )")
 _EXPLAINED: Final = re.compile(r"^ {2,}Explanation: (.+)$", re.MULTILINE)
-_HINT: Final = re.compile(r"^ {2,}Hint: (.+)$", re.MULTILINE)
+_GENERAL: Final = "report an issue|error when running in eager|is fundamental|caused by an earlier graph break"
+_HINT: Final = re.compile(rf"^ {{2,}}Hint: (?!.*(?:{_GENERAL}))(.+)$", re.MULTILINE)
+"""The general hints are in `torch/_dynamo/graph_break_hints.py` (2.13)."""
 _CONTEXT: Final = re.compile(r"^ {2,}Developer debug context: (.+)$", re.MULTILINE)
 
 _SKIPPED: Final = ("will skip tracing the frame", "Skipping the function", "frame skipped")
@@ -58,6 +60,7 @@ class GraphBreak:
         reason: PyTorch's title, such as "Data-dependent branching".
         detail: what in particular, as PyTorch explains it.
         skipped: whether the whole function runs uncompiled for it.
+        hint: PyTorch's first hint about this reason; "" where it has only general ones.
     """
 
     frame: int
@@ -67,6 +70,7 @@ class GraphBreak:
     reason: str
     detail: str
     skipped: bool
+    hint: str = ""
 
     @property
     def id(self) -> str:
@@ -142,6 +146,7 @@ def graph_break(text: str, frame: int, version: int) -> GraphBreak:
         _title(said),
         _first(_EXPLAINED, said) or _first(_CONTEXT, said),
         any(sign in user for sign in _SKIPPED),
+        _whole(_HINT, said),
     )
 
 
@@ -184,6 +189,15 @@ def _title(said: str) -> str:
 def _first(pattern: re.Pattern[str], text: str) -> str:
     found = pattern.search(text)
     return _bounded(found[1]) if found else ""
+
+
+def _whole(pattern: re.Pattern[str], text: str) -> str:
+    """The first match as far as its sentences are short enough to be kept whole."""
+    found = pattern.search(text)
+    kept = sentences(found[1][: 4 * LONGEST]) if found else []
+    while len(kept) > 1 and len(". ".join(kept)) >= LONGEST:
+        kept.pop()
+    return _bounded(". ".join(kept))
 
 
 def _bounded(text: str) -> str:
