@@ -52,12 +52,12 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     functions called one after the other are no breaks. In traces without regions (PyTorch before 2.1), several
     `CompiledFunction` in one call of the program: below one label or module, or in one step.
 
-    Costs: no fusion across the break, and results that must go through memory; besides, a lookup, guards and a prologue
-    for every piece. Only the additional entries are counted: a trace does not show what fusion would save.
+    Costs: nothing is fused across the break, and results go through memory. Each piece needs a lookup, guards and a
+    prologue. Only the additional entries are counted: a trace does not show what fusion would save.
 
     Fix: with the compiler's log (`torchwhy profile --compile-log`) each break has its line, PyTorch's reason and
-    its hint, also where the whole function runs uncompiled for it. Without, TORCH_LOGS=graph_breaks names the reason, and
-    fullgraph=True turns it into an error. Usual reasons: print or logging, .item() or an `if` on a tensor's value, a
+    its hint, also where the whole function runs uncompiled for it. Without, TORCH_LOGS=graph_breaks names the reason,
+    and fullgraph=True turns it into an error. Usual reasons: print or logging, .item() or an `if` on a tensor's value, a
     call into C code Dynamo doesn't know.
 
     Known problems: what fusion across the break would save isn't in a trace. In traces without regions, several
@@ -133,7 +133,7 @@ def _first_reason(met: tuple[BreakMet, ...]) -> str:
 
 
 def _hint(met: tuple[BreakMet, ...]) -> str:
-    """PyTorch's hint for the break that costs most; "" where it has none."""
+    """PyTorch's hint for the break that costs most; "" without one."""
     if not met or not met[0].reason.hint:
         return ""
     first = met[0].reason
