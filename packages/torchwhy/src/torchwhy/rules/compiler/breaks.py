@@ -57,8 +57,8 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
 
     Fix: with the compiler's log (`torchwhy profile --compile-log`) each break has its line, PyTorch's reason and
     its hint, also where the whole function runs uncompiled for it. Without, TORCH_LOGS=graph_breaks names the reason,
-    and fullgraph=True turns it into an error. Usual reasons: print or logging, .item() or an `if` on a tensor's value, a
-    call into C code Dynamo doesn't know.
+    and fullgraph=True turns it into an error. Usual reasons: print or logging, .item() or an `if` on a tensor's value,
+    a call into C code Dynamo doesn't know.
 
     Known problems: what fusion across the break would save isn't in a trace. In traces without regions, several
     functions compiled on their own look like pieces of one.

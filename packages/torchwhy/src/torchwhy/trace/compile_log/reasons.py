@@ -192,7 +192,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _whole(pattern: re.Pattern[str], text: str) -> str:
-    """The first match as far as its sentences are short enough to be kept whole."""
+    """Those first sentences of the first match that are short enough to be kept whole."""
     found = pattern.search(text)
     kept = sentences(found[1][: 4 * LONGEST]) if found else []
     while len(kept) > 1 and len(". ".join(kept)) >= LONGEST:
