@@ -185,7 +185,7 @@ class PendingJob:
 
         Args:
             name: of its folder, as given.
-            ranks: those asked for; None: all.
+            ranks: the requested ones; None: all.
 
         Raises:
             TraceError: there is not one, or not one of these ranks.

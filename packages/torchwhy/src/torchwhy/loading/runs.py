@@ -12,6 +12,7 @@ from torchwhy.loading.job import LoadedJob, PendingJob
 from torchwhy.loading.workers import SMALL, Thresholds, check_engine, readers, size_of
 from torchwhy.ranks.folder import find_traces
 from torchwhy.rules.catalogue import thresholds_by_slug
+from torchwhy.wording import counted
 
 __all__ = ["load_runs"]
 
@@ -41,7 +42,7 @@ def load_runs(
 
     Raises:
         ArgumentError, MissingPackageError: as `load_job`.
-        TraceError: Ray cannot be started or reached.
+        TraceError: not one run can be read, or Ray cannot be started or reached.
     """
     thresholds_by_slug(thresholds)
     check_engine(engine, workers)
@@ -49,13 +50,16 @@ def load_runs(
     keep = sum(sizes) > SMALL if keep is None else keep
     waiting: deque[tuple[str, PendingJob | str]] = deque()
     run_of: dict[Path, PendingJob] = {}
-    done = 0
+    done, reasons = 0, []
 
     def finished() -> Iterator[tuple[str, LoadedJob | str]]:
         nonlocal done
         while waiting and (isinstance(run := waiting[0][1], str) or run.done == run.all):
             name, _ = waiting.popleft()
-            yield name, run if isinstance(run, str) else _job(run, str(runs[name]))
+            job = run if isinstance(run, str) else _job(run, str(runs[name]))
+            if isinstance(job, str):
+                reasons.append(job)
+            yield name, job
             done += 1
             if progress is not None:
                 progress(done, len(runs))
@@ -84,6 +88,8 @@ def load_runs(
                 yield from take()
         while waiting:
             yield from take()
+    if runs and len(reasons) == len(runs):
+        raise TraceError(f"not one of {counted(len(runs), 'run')} can be read: {reasons[0]}")
 
 
 def _job(run: PendingJob, name: str) -> LoadedJob | str:

@@ -78,9 +78,9 @@ def size_of(path: Path) -> int:
 
 
 class Readers(ABC):
-    """What reads traces, a few at once: each is started with `start`, and `next` waits for one of them.
+    """Reads traces, a few at once: `start` starts the reading of one, and `next` waits for any of them.
 
-    Only those that were started are in memory: `full` says that one has to be awaited before the next is started.
+    If it is `full`, one has to be awaited before the next is started.
 
     Args:
         most: how many traces may be started and not yet awaited.
@@ -126,7 +126,7 @@ class Readers(ABC):
 def readers(
     number: int, size: int, workers: int | None = None, thresholds: Thresholds | None = None, engine: str = "processes"
 ) -> Iterator[Readers]:
-    """Provide what reads traces: worker processes, tasks of Ray, or this process.
+    """Provide the readers of traces: worker processes, tasks of Ray, or this process.
 
     Args:
         number: how many traces there are.
