@@ -162,7 +162,7 @@ Recording: TypeAlias = OpenTrace | OpenJob
 def open_recording(
     path: str, steps: str | None = None, capture: str | None = None, keep: bool | None = None
 ) -> Recording | OpenRuns:
-    """Read a trace, the trace in a folder, the traces of all ranks in one, or those of several runs.
+    """Read a trace, the trace in a folder, the traces of all ranks in one, or of several runs.
 
     Rules are set as pyproject.toml says.
 
