@@ -167,7 +167,7 @@ class _ThisProcess(Readers):
 class Processes(Readers):
     """Worker processes, each started when it is first needed; they end with the `with` statement.
 
-    Twice as many traces as processes can be started, so that the processes have work while nobody waits for them.
+    Twice as many traces as processes can be started, so that the processes have work between two calls of `next`.
     """
 
     def __init__(self, number: int, thresholds: Thresholds | None) -> None:
