@@ -60,6 +60,5 @@ def test_several_runs_are_compared_and_other_questions_are_an_error(log):
     assert "TOO FEW RUNS TO SAY WHICH STANDS OUT" in out
     assert "2 of 2 runs are compute-bound; open one with `torchwhy explain log/train`." in out
     ran = run_here("timeline", log.name, folder=log.parent)
-    more = "torchwhy explain, report and export read all runs of a folder"
-    said = f"error: log holds the folders of several runs, name one: train, train-2; {more}\n"
-    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", said)
+    said = "error: timeline is about one run, and log holds several runs; ask log/train\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", said)

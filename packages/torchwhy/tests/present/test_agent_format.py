@@ -161,7 +161,7 @@ def test_several_documents_share_the_budget():
 
 
 def test_a_budget_too_small_is_refused():
-    with pytest.raises(ArgumentError, match="--tokens must be 200 or more, got 199"):
+    with pytest.raises(ArgumentError, match="tokens must be 200 or more, got 199"):
         drawn(document(RECORDED[0]), 199)
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.analysis.programs import training
 from tests.command_line import run_here
 from tests.present.test_agent_format import EVIL, outside
+from tests.ranks.jobs import write_job
 from torchwhy.present.budget import tokens_in
 from torchwhy.questions.catalogue import QUESTIONS
 from torchwhy.questions.tools import Tools, schema
@@ -76,12 +77,13 @@ def test_a_run_with_a_link_to_elsewhere_is_not_read(folder):
         ("remove", {}, "there is no tool 'remove'; there are explain, table, finding"),
         ("explain", {}, "explain needs trace"),
         ("explain", {"trace": 3}, "trace must be of type str, got int"),
-        ("explain", {"trace": "a.json", "tokens": 10}, "--tokens must be 200 or more, got 10"),
+        ("explain", {"trace": "a.json", "tokens": 10}, 'error: "tokens must be 200 or more, got 10'),
         ("explain", {"trace": "a.json", "tokens": "many"}, "tokens must be a whole number, got str"),
         ("explain", {"trace": "broken.json"}, "broken.json"),
         ("explain", {"trace": "a.json", "steps": "x"}, "steps"),
         ("finding", {"trace": "a.json", "id": "Q1"}, "it has B"),
-        ("table", {"trace": "a.json", "name": "secrets"}, "--table must be one of"),
+        ("table", {"trace": "a.json", "name": "secrets"}, 'error: "name must be one of'),
+        ("table", {"trace": "a.json", "name": "kinds", "by_shape": True}, "name must be ops, got kinds"),
         ("table", {"trace": "a.json", "name": "ops", "sort": "secrets"}, "column must be one of"),
         ("diff", {"before": "a.json", "after": "../secret.json"}, "after must be a file or folder in"),
     ],
@@ -92,6 +94,50 @@ def test_errors_are_answers(name, arguments, message, folder):
     assert message in text
     assert "\n" not in text
     assert "Traceback" not in text
+    assert "--" not in text  # options are for the command line
+
+
+@pytest.fixture
+def runs(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for name, compute in (("even", 300), ("alike", 300), ("slow", 900), ("usual", 301)):
+        write_job(tmp_path / f"runs/{name}", 2, compute=[compute, compute])
+    (tmp_path / "runs/broken").mkdir()
+    (tmp_path / "runs/broken/trace.json").write_text("{")
+    return tmp_path / "runs"
+
+
+@pytest.mark.parametrize("tokens", [200, 400, 2000])
+def test_a_folder_of_runs_has_the_answer_of_the_command(runs, tokens):
+    text, wrong = Tools([runs.parent]).call("explain", {"trace": "runs", "tokens": tokens})
+    assert not wrong
+    assert tokens_in(text) <= tokens
+    ran = run_here("explain", runs, "--format", "agent", "--tokens", str(tokens), folder=runs.parent)
+    answers = (text.replace("tokens ", ""), ran.stdout.replace("--tokens ", "").replace("tokens ", ""))
+    told, said = ([line for line in one.splitlines() if not line.startswith(("ask: ", "cut to"))] for one in answers)
+    assert told == said or tokens == 200  # commands are longer than calls
+    assert "slow stands out" in text
+    assert not (runs / ".torchwhy").exists()
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+def test_other_questions_name_a_run_to_ask(runs, question):
+    if question.name == "explain":
+        return
+    given = {"name": "ops", "id": "B1", "trace": "runs", "before": "runs", "after": "runs"}
+    names = {one.name for one in question.parameters}
+    text, wrong = Tools([runs.parent]).call(question.name, {k: v for k, v in given.items() if k in names})
+    assert wrong
+    assert f"{question.name} is about one run, and {runs} holds several runs; ask {runs}/alike" in text
+
+
+def test_steps_of_several_runs_and_runs_of_which_not_one_can_be_read_are_errors(runs):
+    text, wrong = Tools([runs.parent]).call("explain", {"trace": "runs", "steps": "1-2"})
+    assert (wrong, "steps and capture are about one trace, and" in text) == (True, True)
+    for path in runs.rglob("rank*.json"):
+        path.write_text("{")
+    text, wrong = Tools([runs.parent]).call("explain", {"trace": "runs"})
+    assert (wrong, "not one of 5 runs can be read" in text) == (True, True)
 
 
 @pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))

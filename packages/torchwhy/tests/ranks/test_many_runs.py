@@ -6,6 +6,8 @@ import os
 import random
 import re
 import sys
+import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +16,7 @@ from tests.analysis.programs import computing
 from tests.command_line import run_here
 from tests.ranks.jobs import write_job
 from torchwhy.errors import TraceError
+from torchwhy.loading import runs as loading_runs
 from torchwhy.loading import workers
 from torchwhy.loading.job import load_job
 from torchwhy.loading.runs import load_runs
@@ -210,6 +213,75 @@ def test_runs_that_were_read_are_not_read_again(runs, monkeypatch):
     assert len(names) == 5
 
 
+@pytest.fixture
+def folders(tmp_path):
+    """Makes runs of given numbers of ranks; a run without ranks has a damaged trace."""
+
+    def make(ranks):
+        for i, number in enumerate(ranks):
+            (tmp_path / f"runs/{i}").mkdir(parents=True)
+            if number:
+                write_job(tmp_path / f"runs/{i}", number, steps=2)
+            else:
+                (tmp_path / f"runs/{i}/trace.json").write_text("{")
+        return {f"run {i}": tmp_path / f"runs/{i}" for i in range(len(ranks))}
+
+    return make
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_all_workers_read_at_once_where_each_run_has_one_trace(folders, monkeypatch, number):
+    together = threading.Barrier(number, timeout=60)  # which breaks if fewer read
+
+    def read(reader, path, thresholds):
+        together.wait()
+        return workers._here(path, thresholds)
+
+    monkeypatch.setattr(workers._Reader, "read", read)
+    found = folders([1] * (2 * number))
+    assert [name for name, _ in load_runs(found, workers=number)] == list(found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_runs_come_in_order_and_whole_whenever_their_traces_are_done(folders, monkeypatch, seed):
+    pick = random.Random(seed)
+    found = folders([pick.randint(0, 3) for _ in range(6)])
+    ahead, most = pick.choice([0, 1, 64]), pick.randint(1, 5)
+    kept = pick.choice([True, False])
+
+    class Shuffled(workers.Readers):
+        """Traces are done in any order."""
+
+        def __init__(self):
+            super().__init__(most)
+            self.paths = []
+
+        def _start(self, path):
+            self.paths.append(path)
+            open_runs = {path.parent for path in self.paths}
+            assert len(self.paths) <= most
+            assert len(open_runs) <= ahead + 1
+
+        def _next(self):
+            path = self.paths.pop(pick.randrange(len(self.paths)))
+            return path, workers._here(path, None)
+
+    monkeypatch.setattr(loading_runs, "readers", lambda *_: nullcontext(Shuffled()))
+    monkeypatch.setattr(loading_runs, "_AHEAD", ahead)
+    said = []
+    for _ in range(1 + kept):
+        read = list(load_runs(found, keep=kept, progress=lambda *state: said.append(state)))
+        assert [name for name, _ in read] == list(found)
+        for (_, run), folder in zip(read, found.values(), strict=True):
+            if isinstance(run, str):
+                assert run.startswith(f"{folder} has no readable trace")
+            else:
+                assert [one.file for one in run.summaries] == [
+                    one.file for one in load_job(folder, workers=1, keep=False).summaries
+                ]
+    assert said == [(done, 6) for done in range(1, 7)] * (1 + kept)
+
+
 # --- buckets --------------------------------------------------------------------------------------------------
 
 
@@ -243,7 +315,7 @@ def test_summaries_of_a_bucket_are_kept_in_the_cache_and_lapse_with_its_files(ru
     monkeypatch.setattr(workers, "_here", lambda path, thresholds: names.append(str(path)) or here(path, thresholds))
     url = f"{bucket}/slow"
     first = load_job(url, workers=1, keep=True)
-    assert names == [f"{url}/rank{rank}.json" for rank in range(3)]
+    assert sorted(names) == [f"{url}/rank{rank}.json" for rank in range(3)]
     again = load_job(url, workers=1, keep=True)
     assert len(names) == 3
     assert again.ranks.rows() == first.ranks.rows()
@@ -269,8 +341,8 @@ def test_what_a_bucket_needs_is_named(tmp_path, command, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "getsid"), reason="the system has no sessions")
 def test_ctrl_c_in_a_terminal_does_not_reach_the_processes_that_read(runs):
-    with workers.Readers(1) as readers:
-        [(_, summary)] = readers.read([runs / "runs/even/rank0.json"], None)
+    with workers.Processes(1, None) as reading:
+        [(_, summary)] = reading.read([runs / "runs/even/rank0.json"])
         assert summary.rank == 0
-        [reader] = readers._readers
+        [reader] = reading._readers
         assert os.getsid(reader._process.pid) != os.getsid(0)

@@ -9,7 +9,7 @@ from typing import Final
 
 from torchwhy.cli.console import answer, complain, patience, say, write_file
 from torchwhy.cli.documents import terminal_style
-from torchwhy.cli.jobs import READING, Reading, describe_all, read_job, runs_in
+from torchwhy.cli.jobs import READING, Reading, describe_all, read_job
 from torchwhy.cli.traces import trace_in
 from torchwhy.device_peaks import peaks_of
 from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
@@ -22,6 +22,7 @@ from torchwhy.present.formats import check_format, render
 from torchwhy.present.options import Options
 from torchwhy.present.style import IN_A_FILE, Style
 from torchwhy.pyproject import SettingsFileError, find_pyproject
+from torchwhy.ranks.folder import runs_in
 from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
@@ -142,8 +143,9 @@ def _table(path: str, request: Request, choice: TableChoice) -> Document:
     trace = load(path, steps=request.steps, capture=request.capture, compile_log=request.compile_log)
     trace.given_peaks = peaks_of(trace, request.device)
     return table_document(
-        trace, choice.name, sort=choice.sort, limit=choice.limit, by_shape=choice.by_shape, by_stack=choice.by_stack
-    )
+        trace, choice.name, sort=choice.sort, limit=choice.limit, by_shape=choice.by_shape, by_stack=choice.by_stack,
+        option=True,
+    )  # fmt: skip
 
 
 def _job(folder: str, request: Request) -> Document:

@@ -7,7 +7,7 @@ from typing import Final
 
 from torchwhy.cli.console import complain, patience
 from torchwhy.cli.documents import show
-from torchwhy.cli.jobs import Reading, read_job, read_runs, runs_in
+from torchwhy.cli.jobs import Reading, read_job, read_runs
 from torchwhy.cli.traces import trace_in
 from torchwhy.errors import ArgumentError, TorchWhyError, TraceError
 from torchwhy.export.perfetto import write_perfetto
@@ -26,6 +26,7 @@ from torchwhy.loading.read import read_trace
 from torchwhy.present.formats import check_format
 from torchwhy.present.written_files import exported_trace
 from torchwhy.pyproject import SettingsFileError, find_pyproject
+from torchwhy.ranks.folder import runs_in
 from torchwhy.rules.settings import settings_from
 from torchwhy.trace.model.trace import Trace
 

@@ -9,11 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from torchwhy.cli.console import say, warnings_said
-from torchwhy.errors import TraceError
-from torchwhy.ranks.folder import find_runs
 from torchwhy.rules.settings import Settings, chosen
-from torchwhy.trace.file.remote import path_of
-from torchwhy.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +17,7 @@ if TYPE_CHECKING:
     from torchwhy.loading.job import LoadedJob
     from torchwhy.report.runs_report import Run
 
-__all__ = ["READING", "Reading", "describe_all", "read_job", "read_runs", "runs_in"]
+__all__ = ["READING", "Reading", "describe_all", "read_job", "read_runs"]
 
 _EVERY_S: Final = 10.0
 
@@ -39,49 +35,29 @@ READING: Final = Reading()
 """Without options."""
 
 
-def runs_in(given: str) -> dict[str, Path]:
-    """Return the folders of runs in a folder, by their names below it; {} where a path means one trace or job.
-
-    Raises:
-        TraceError: a folder cannot be listed.
-    """
-    folder = path_of(given)
-    if given == "-" or not folder.is_dir():
-        return {}
-    found = find_runs(folder)
-    if len(found) <= 1 and all(folder in (path, path.parent) for path in found):
-        return {}
-    names = (path.relative_to(folder).as_posix() for path in found)
-    return {name.encode(errors="backslashreplace").decode(): path for name, path in zip(names, found, strict=True)}
-
-
 def read_runs(
     runs: dict[str, Path], reading: Reading, thresholds: Mapping[str, Mapping[str, Any]] | None
 ) -> Iterator[tuple[str, LoadedJob]]:
     """Read runs one by one; say every 10 seconds on stderr how many are done, and why a run or rank is left out.
 
     Raises:
-        TraceError: not one can be read.
-        ArgumentError, MissingPackageError: as `load_runs`.
+        TraceError, ArgumentError, MissingPackageError: as `load_runs`.
         KeyboardInterrupt: Ctrl-C.
     """
     from torchwhy.loading.runs import load_runs
 
-    progress, reasons = _Progress("runs"), []
+    progress = _Progress("runs")
     with warnings_said(), progress.stopping():
         for name, job in load_runs(
             runs, workers=reading.workers, thresholds=thresholds,
             engine=reading.engine, keep=reading.keep, progress=progress,
         ):  # fmt: skip
             if isinstance(job, str):
-                reasons.append(job)
                 say(f"left out: {job}")
                 continue
             for file, reason in job.unreadable.items():
                 say(f"left out: {name}/{file}: {reason}")
             yield name, job
-    if len(reasons) == len(runs):
-        raise TraceError(f"not one of {counted(len(runs), 'run')} can be read: {reasons[0]}")
 
 
 def describe_all(runs: dict[str, Path], reading: Reading, settings: Settings) -> tuple[list[Run], list[str]]:

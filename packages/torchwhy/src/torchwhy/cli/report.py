@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from torchwhy.cli.console import complain, patience, tell, write_file
 from torchwhy.cli.explain import trace_name
-from torchwhy.cli.jobs import READING, Reading, describe_all, read_job, runs_in
+from torchwhy.cli.jobs import READING, Reading, describe_all, read_job
 from torchwhy.cli.traces import trace_in
 from torchwhy.diffing import diff
 from torchwhy.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TraceError
@@ -20,6 +20,7 @@ from torchwhy.loading.trace import load
 from torchwhy.page.assemble import MAX_SIZE
 from torchwhy.page.report_page import difference_page, job_page, runs_page, trace_page
 from torchwhy.pyproject import SettingsFileError, find_pyproject
+from torchwhy.ranks.folder import runs_in
 from torchwhy.ranks.job import Job
 from torchwhy.report.job_report import describe_job
 from torchwhy.report.trace_report import describe

@@ -11,7 +11,7 @@ from typing import Final
 from torchwhy.errors import TraceError
 from torchwhy.finding import Finding, identified
 from torchwhy.loading.kept import KeptSummaries
-from torchwhy.loading.workers import SMALL, Readers, Thresholds, check_engine, read_all, size_of
+from torchwhy.loading.workers import SMALL, Thresholds, check_engine, readers, size_of
 from torchwhy.ranks.findings import merged_findings
 from torchwhy.ranks.folder import find_traces
 from torchwhy.ranks.job import Job
@@ -21,7 +21,7 @@ from torchwhy.rules.diagnose import by_weight, look, turn
 from torchwhy.rules.rule import setting
 from torchwhy.trace.file.remote import path_of
 
-__all__ = ["ALONE", "LoadedJob", "load_job"]
+__all__ = ["ALONE", "LoadedJob", "PendingJob", "load_job"]
 
 ALONE: Final = ("exposed-comm", "cpu-exposed-comm")
 """Rules on one rank that take waiting and transfer together; rules on jobs separate them."""
@@ -87,7 +87,6 @@ def load_job(
     engine: str = "processes",
     keep: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
-    readers: Readers | None = None,
 ) -> LoadedJob:
     """Read the traces of all ranks of a program, in separate processes, and keep a summary of each.
 
@@ -107,7 +106,6 @@ def load_job(
         keep: whether to keep the summaries, in the folder `.torchwhy` within `folder` (of a URL in the user's cache),
             and to use those kept there; None: if the traces have more than 8 MB together.
         progress: called with the number of finished traces and the number of all, again and again.
-        readers: processes for several calls, with `engine` "processes"; None starts them as needed.
 
     Raises:
         TraceError: the folder does not exist, or no trace in it can be read.
@@ -116,47 +114,93 @@ def load_job(
     """
     thresholds_by_slug(thresholds)  # a wrong one is an error here, not in each of the processes
     check_engine(engine, workers)
-    place = path_of(folder)
     wanted = None if ranks is None else frozenset(ranks)
-    found = find_traces(place)
-    if keep is None:
-        keep = sum(map(size_of, found.traces)) > SMALL
-    kept = KeptSummaries(place, thresholds) if keep else None
-    known = {path: kept.of(path) for path in found.traces} if kept is not None else {}
-    summaries = [summary for summary in known.values() if summary is not None]
-    unreadable: dict[str, str] = {}
-    missing = [path for path in found.traces if known.get(path) is None]
-    for path, summary in read_all(missing, workers, thresholds, engine, readers):
+    pending = PendingJob(path_of(folder), thresholds, keep)
+    size = sum(map(size_of, pending.missing))
+    with readers(len(pending.missing), size, workers, thresholds, engine) as reading:
+        for path, summary in reading.read(pending.missing):
+            pending.add(path, summary)
+            if progress is not None:
+                progress(pending.done, pending.all)
+    return pending.job(str(folder), wanted)
+
+
+class PendingJob:
+    """A job whose traces are being read.
+
+    Args:
+        folder: of the job.
+        thresholds: of the rules on single traces.
+        keep: as for `load_job`.
+
+    Attributes:
+        missing: the traces that have to be read, the largest first; the summaries of the others were kept.
+
+    Raises:
+        TraceError: as `find_traces`.
+    """
+
+    def __init__(self, folder: Path, thresholds: Thresholds | None, keep: bool | None) -> None:
+        self._folder = folder
+        self._thresholds = thresholds
+        self._found = find_traces(folder)
+        sizes = {path: size_of(path) for path in self._found.traces}
+        if keep is None:
+            keep = sum(sizes.values()) > SMALL
+        self._kept = KeptSummaries(folder, thresholds) if keep else None
+        known = {path: self._kept.of(path) for path in sizes} if self._kept is not None else {}
+        self._summaries = [summary for summary in known.values() if summary is not None]
+        self._unreadable: dict[str, str] = {}
+        self.missing = sorted((path for path in sizes if known.get(path) is None), key=lambda path: -sizes[path])
+
+    @property
+    def all(self) -> int:
+        """The number of its traces."""
+        return len(self._found.traces)
+
+    @property
+    def done(self) -> int:
+        """The number of traces that are read, or cannot be."""
+        return len(self._summaries) + len(self._unreadable)
+
+    def add(self, path: Path, summary: Summary | str) -> None:
+        """Take the summary of a trace, which is kept in a file, or the reason for its absence."""
         if isinstance(summary, str):
-            unreadable[str(path.relative_to(place))] = summary
-        else:
-            summaries.append(summary)
-            kept = _keep(kept, path, summary)
-        if progress is not None:
-            progress(len(summaries) + len(unreadable), len(found.traces))
-    if not summaries:
-        reasons = "; ".join(sorted(unreadable.values())[:3])
-        raise TraceError(f"{folder} has no readable trace: {reasons}")
-    job = LoadedJob(str(folder), summaries, unreadable, [str(path.relative_to(place)) for path in found.others], wanted)
-    job.thresholds = thresholds
-    if not len(job):
-        raise TraceError(f"{folder} has no trace of ranks {', '.join(map(str, sorted(wanted or ())))}")
-    return job
+            self._unreadable[self._name(path)] = summary
+            return
+        self._summaries.append(summary)
+        if self._kept is not None:
+            try:
+                self._kept.keep(path, summary)
+            except OSError as error:
+                self._kept = None
+                warnings.warn(
+                    f"summaries of ranks are not kept, since {error.filename} cannot be written: "
+                    f"{error.strerror or error}; if reading is stopped, it starts over",
+                    stacklevel=3,
+                )
 
+    def job(self, name: str, ranks: frozenset[int] | None = None) -> LoadedJob:
+        """Return the job of the traces that were read.
 
-def _keep(kept: KeptSummaries | None, path: Path, summary: Summary) -> KeptSummaries | None:
-    """Keep a summary; return where to keep the next one: nowhere once a file cannot be written."""
-    if kept is not None:
-        try:
-            kept.keep(path, summary)
-        except OSError as error:
-            warnings.warn(
-                f"summaries of ranks are not kept, since {error.filename} cannot be written: "
-                f"{error.strerror or error}; if reading is stopped, it starts over",
-                stacklevel=3,
-            )
-            return None
-    return kept
+        Args:
+            name: of its folder, as given.
+            ranks: the requested ones; None: all.
+
+        Raises:
+            TraceError: there is not one, or not one of these ranks.
+        """
+        if not self._summaries:
+            reasons = "; ".join(sorted(self._unreadable.values())[:3])
+            raise TraceError(f"{name} has no readable trace: {reasons}")
+        job = LoadedJob(name, self._summaries, self._unreadable, [*map(self._name, self._found.others)], ranks)
+        job.thresholds = self._thresholds
+        if not len(job):
+            raise TraceError(f"{name} has no trace of ranks {', '.join(map(str, sorted(ranks or ())))}")
+        return job
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._folder))
 
 
 def _rounded(time_us: float) -> float:

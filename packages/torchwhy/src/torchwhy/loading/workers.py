@@ -11,10 +11,12 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, nullcontext, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
@@ -31,12 +33,12 @@ from torchwhy.trace.model.trace import Trace
 __all__ = [
     "ENGINES",
     "SMALL",
+    "Processes",
     "Readers",
     "Thresholds",
     "check_engine",
-    "connected",
     "main",
-    "read_all",
+    "readers",
     "serve",
     "size_of",
 ]
@@ -75,78 +77,135 @@ def size_of(path: Path) -> int:
         return 0
 
 
-def read_all(
-    paths: Sequence[Path],
-    workers: int | None = None,
-    thresholds: Thresholds | None = None,
-    engine: str = "processes",
-    readers: Readers | None = None,
-) -> Iterator[tuple[Path, Summary | str]]:
-    """Yield each path with its summary, or with the reason for its absence, in whatever order they are done.
+class Readers(ABC):
+    """Reads traces, a few at once: `start` starts the reading of one, and `next` waits for any of them.
 
-    At most `workers` traces are in memory at a time.
+    If it is `full`, one has to be awaited before the next is started.
 
     Args:
-        paths: files.
+        most: how many traces may be started and not yet awaited.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._started = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether as many traces are started as may be."""
+        return self._started >= self._most
+
+    def start(self, path: Path) -> None:
+        """Have a trace read."""
+        self._started += 1
+        self._start(path)
+
+    def next(self) -> tuple[Path, Summary | str]:
+        """Wait for any of the traces: its path, and its summary or the reason for its absence."""
+        found = self._next()
+        self._started -= 1
+        return found
+
+    def read(self, paths: Iterable[Path]) -> Iterator[tuple[Path, Summary | str]]:
+        """Yield what `next` returns for each of these traces, in whatever order they are done."""
+        for path in paths:
+            if self.full:
+                yield self.next()
+            self.start(path)
+        while self._started:
+            yield self.next()
+
+    @abstractmethod
+    def _start(self, path: Path) -> None: ...
+
+    @abstractmethod
+    def _next(self) -> tuple[Path, Summary | str]: ...
+
+
+@contextmanager
+def readers(
+    number: int, size: int, workers: int | None = None, thresholds: Thresholds | None = None, engine: str = "processes"
+) -> Iterator[Readers]:
+    """Provide the readers of traces: worker processes, tasks of Ray, or this process.
+
+    Args:
+        number: how many traces there are.
+        size: their bytes together.
         workers: how many read at once; as many as there are processors where None, only this process where 1 or where
             the files are small together. With Ray, None is as many as the cluster has room for.
         thresholds: for the rules.
         engine: one of `ENGINES`.
-        readers: processes that were started for many such calls; None starts and ends some here, if they are needed.
+
+    Raises:
+        TraceError: Ray cannot be started or reached.
     """
-    sizes = {path: size_of(path) for path in paths}
-    largest_first = sorted(paths, key=lambda path: -sizes[path])
+    count = min(number, workers or (1 if size <= SMALL else usable_processors()))
     if engine == "ray":
-        yield from _in_ray(largest_first, workers, thresholds)
-        return
-    wanted = workers or (1 if sum(sizes.values()) <= SMALL and readers is None else usable_processors())
-    wanted = min(wanted, len(paths))
-    if wanted <= 1:
-        for path in paths:
-            yield path, _here(path, thresholds)
-        return
-    with nullcontext(readers) if readers is not None else Readers(wanted) as open_readers:
-        yield from open_readers.read(largest_first, thresholds)
+        with _connected(workers):
+            yield _RayTasks(workers, thresholds)
+    elif count <= 1:
+        yield _ThisProcess(thresholds)
+    else:
+        with Processes(count, thresholds) as processes:
+            yield processes
 
 
-class Readers:
-    """Worker processes, each started when it is first needed; they end with the `with` statement."""
+class _ThisProcess(Readers):
+    """This process reads, one trace at a time, when it is waited for."""
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self, thresholds: Thresholds | None) -> None:
+        super().__init__(1)
+        self._thresholds = thresholds
+
+    def _start(self, path: Path) -> None:
+        self._path = path
+
+    def _next(self) -> tuple[Path, Summary | str]:
+        return self._path, _here(self._path, self._thresholds)
+
+
+class Processes(Readers):
+    """Worker processes, each started when it is first needed; they end with the `with` statement.
+
+    Twice as many traces as processes can be started, so that the processes have work between two calls of `next`.
+    """
+
+    def __init__(self, number: int, thresholds: Thresholds | None) -> None:
+        super().__init__(2 * number)
+        self._thresholds = thresholds
         self._readers = [_Reader() for _ in range(number)]
+        self._free: SimpleQueue[_Reader] = SimpleQueue()
+        self._done: SimpleQueue[tuple[Path, Future[Summary | str]]] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(number)
+        for reader in self._readers:
+            self._free.put(reader)
 
-    def __enter__(self) -> Readers:
+    def __enter__(self) -> Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._close()  # after Ctrl-C some still read, and the pool would wait for them
+        self._pool.shutdown()
+        self._close()
+
+    def _close(self) -> None:
         for reader in self._readers:
             reader.close()
 
-    def read(self, paths: Sequence[Path], thresholds: Thresholds | None) -> Iterator[tuple[Path, Summary | str]]:
-        """Yield each path with its summary or the reason for its absence, as `read_all` does."""
-        free: SimpleQueue[_Reader] = SimpleQueue()
-        for reader in self._readers:
-            free.put(reader)
+    def _start(self, path: Path) -> None:
+        self._pool.submit(self._read, path).add_done_callback(lambda future: self._done.put((path, future)))
 
-        def read(path: Path) -> Summary | str:
-            reader = free.get()
-            try:
-                return reader.read(path, thresholds)
-            finally:
-                free.put(reader)
+    def _next(self) -> tuple[Path, Summary | str]:
+        path, future = self._done.get()
+        return path, future.result()
 
-        with ThreadPoolExecutor(self._number) as pool:
-            waiting = {pool.submit(read, path): path for path in paths}
-            try:
-                for done in as_completed(waiting):
-                    yield waiting[done], done.result()
-            except BaseException:  # GeneratorExit, too: the pool would wait for all that is left
-                for job in waiting:
-                    job.cancel()
-                for reader in self._readers:
-                    reader.close()
-                raise
+    def _read(self, path: Path) -> Summary | str:
+        reader = self._free.get()
+        try:
+            return reader.read(path, self._thresholds)
+        finally:
+            self._free.put(reader)
 
 
 class _Reader:
@@ -187,42 +246,39 @@ def _program() -> str:
     return f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
 
 
-def _in_ray(
-    paths: Sequence[Path], workers: int | None, thresholds: Thresholds | None
-) -> Iterator[tuple[Path, Summary | str]]:
-    """Read with Ray, on the cluster that RAY_ADDRESS or the program names, or on a local one that is started.
+class _RayTasks(Readers):
+    """Tasks of Ray, on the cluster that RAY_ADDRESS or the program names, or on a local one that was started.
 
     Every machine must see the files under the same paths, and have torchwhy.
     """
-    from importlib import import_module
 
-    ray: Any = import_module("ray")  # annotated in part
-    with connected(workers):
-        task = ray.remote(num_cpus=1)(_answer)
-        most = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        left = list(reversed(paths))
-        running: dict[Any, Path] = {}
-        while left or running:
-            while left and len(running) < most:
-                path = left.pop()
-                running[task.remote(str(path.absolute()), str(path), thresholds)] = path
-            [done], _ = ray.wait(list(running), num_returns=1)
-            path = running.pop(done)
-            try:
-                yield path, ray.get(done)
-            except ray.exceptions.RayError as error:
-                yield path, f"{path}: the task of Ray that read it failed: {' '.join(str(error).split())[-200:]}"
+    def __init__(self, workers: int | None, thresholds: Thresholds | None) -> None:
+        self._ray: Any = import_module("ray")  # annotated in part
+        super().__init__(workers or max(1, int(self._ray.cluster_resources().get("CPU", 1))))
+        self._thresholds = thresholds
+        self._task = self._ray.remote(num_cpus=1)(_answer)
+        self._running: dict[Any, Path] = {}
+
+    def _start(self, path: Path) -> None:
+        self._running[self._task.remote(str(path.absolute()), str(path), self._thresholds)] = path
+
+    def _next(self) -> tuple[Path, Summary | str]:
+        [done], _ = self._ray.wait(list(self._running), num_returns=1)
+        path = self._running.pop(done)
+        try:
+            return path, self._ray.get(done)
+        except self._ray.exceptions.RayError as error:
+            return path, f"{path}: the task of Ray that read it failed: {' '.join(str(error).split())[-200:]}"
 
 
 @contextmanager
-def connected(workers: int | None) -> Iterator[None]:
+def _connected(workers: int | None) -> Iterator[None]:
     """Connect to Ray, unless this process is already: it disconnects at the end, and a local instance ends.
 
     Raises:
         TraceError: Ray cannot be started or reached.
     """
     import logging
-    from importlib import import_module
 
     ray: Any = import_module("ray")
     started = not ray.is_initialized()

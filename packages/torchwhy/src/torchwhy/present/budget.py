@@ -37,14 +37,14 @@ def tokens_in(text: str) -> int:
     return max(-(-len(text.encode(errors="replace")) // 3), pieces)
 
 
-def checked_tokens(tokens: int) -> int:
-    """Return a budget.
+def checked_tokens(tokens: int, name: str = "tokens") -> int:
+    """Return a budget; `name` is the name of the argument, for the error.
 
     Raises:
         ArgumentError: it is too small for any answer.
     """
     if tokens < FEWEST_TOKENS:
-        raise ArgumentError(f"--tokens must be {FEWEST_TOKENS} or more, got {tokens}")
+        raise ArgumentError(f"{name} must be {FEWEST_TOKENS} or more, got {tokens}")
     return tokens
 
 

@@ -39,4 +39,4 @@ class Options:
             return self
         if form != "agent":
             raise ArgumentError(f"--tokens is for --format agent, got --format {form}")
-        return replace(self, tokens=checked_tokens(tokens))
+        return replace(self, tokens=checked_tokens(tokens, "--tokens"))

@@ -11,7 +11,7 @@ from torchwhy.present.comparison import comparison
 from torchwhy.present.document import Document
 from torchwhy.questions.about_findings import evidence, finding
 from torchwhy.questions.catalogue import QUESTIONS, Question
-from torchwhy.questions.opening import OpenTrace, Recording, Recordings, trace_of
+from torchwhy.questions.opening import OpenTrace, Recording, Recordings, one_run, trace_of
 from torchwhy.questions.tables import table_document
 from torchwhy.questions.timeline import timeline
 from torchwhy.rules.settings import chosen
@@ -33,9 +33,12 @@ def answered(question: Question, given: Mapping[str, Any], recordings: Recording
     """
     values = checked(question, given)
     if question.name == "diff":
-        return _diff(recordings.open(values["before"]), recordings.open(values["after"]))
+        before, after = (one_run(recordings.open(values[name]), "diff") for name in ("before", "after"))
+        return _diff(before, after)
     opened = recordings.open(values.pop("trace"), values.pop("steps"), values.pop("capture"))
-    document: Document = _ANSWERS[question.name](opened, **values)
+    if question.name == "explain":
+        return opened.explained
+    document: Document = _ANSWERS[question.name](one_run(opened, question.name), **values)
     return document
 
 
@@ -64,10 +67,6 @@ def checked(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _explain(opened: Recording) -> Document:
-    return opened.explained
-
-
 def _table(opened: Recording, name: str, sort: str | None, limit: int, by_shape: bool) -> Document:
     return table_document(trace_of(opened, "table").trace, name, sort=sort, limit=limit, by_shape=by_shape)
 
@@ -81,11 +80,10 @@ def _diff(before: Recording, after: Recording) -> Document:
 
 
 _ANSWERS: Final[Mapping[str, Any]] = {
-    "explain": _explain,
     "table": _table,
     "finding": finding,
     "evidence": evidence,
     "timeline": timeline,
 }
 
-assert {one.name for one in QUESTIONS} == {*_ANSWERS, "diff"}
+assert {one.name for one in QUESTIONS} == {*_ANSWERS, "explain", "diff"}

@@ -66,7 +66,8 @@ QUESTIONS: Final = (
     Question(
         "explain",
         "Report what limits a recorded PyTorch program, whether the recording can be trusted, and what to do.\n\n"
-        "Ask this first. Findings have ids and are sorted by the time at stake; other questions take an id.",
+        "Ask this first. Findings have ids and are sorted by the time at stake; other questions take an id. "
+        "Of a folder of several runs, the answer names those that stand out.",
         (_TRACE, *_PART),
     ),
     Question(

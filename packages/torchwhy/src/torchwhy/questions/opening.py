@@ -12,19 +12,32 @@ from torchwhy.errors import ArgumentError, TraceError
 from torchwhy.finding import Finding
 from torchwhy.loading.job import LoadedJob, load_job
 from torchwhy.loading.kept import FOLDER as KEPT
+from torchwhy.loading.runs import load_runs
 from torchwhy.loading.trace import LoadedTrace, load
 from torchwhy.present.document import Document
 from torchwhy.present.explanation import explanation
 from torchwhy.present.job_explanation import job_explanation
+from torchwhy.present.runs_explanation import standing_out
 from torchwhy.pyproject import find_pyproject
-from torchwhy.ranks.folder import find_traces, single_trace
+from torchwhy.ranks.folder import find_traces, runs_in, single_trace
 from torchwhy.report.job_report import describe_job
+from torchwhy.report.runs_report import RunsReport, describe_run, describe_runs
 from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import Diagnosis, diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
 from torchwhy.trace.file.remote import path_of
 
-__all__ = ["OpenJob", "OpenTrace", "Recording", "Recordings", "found_by_id", "open_recording", "trace_of"]
+__all__ = [
+    "OpenJob",
+    "OpenRuns",
+    "OpenTrace",
+    "Recording",
+    "Recordings",
+    "found_by_id",
+    "one_run",
+    "open_recording",
+    "trace_of",
+]
 
 _SHOWN: Final = 30
 """Ids in an error's message."""
@@ -107,19 +120,62 @@ class OpenJob:
         return job_explanation(describe_job(self.job, self.findings, self._codes))
 
 
+class OpenRuns:
+    """The jobs of a folder of several runs.
+
+    Attributes:
+        path: of the folder.
+        runs: the folders of the runs by name.
+        settings: which rules to ask, and with which thresholds.
+        keep: whether to keep the summaries of ranks, as for `load_job`.
+        size: 0; what is kept of a run is small.
+    """
+
+    size = 0
+
+    def __init__(self, path: str, runs: dict[str, Path], settings: Settings, keep: bool | None = None) -> None:
+        self.path = path
+        self.runs = runs
+        self.settings = settings
+        self.keep = keep
+
+    @cached_property
+    def report(self) -> RunsReport:
+        """Which runs stand out; all are read for it."""
+        codes = tuple(rule.code for rule in chosen(self.settings))
+        found = [
+            describe_run(name, job, job.diagnose(codes) if codes else ())
+            for name, job in load_runs(self.runs, thresholds=self.settings.thresholds, keep=self.keep)
+            if not isinstance(job, str)
+        ]
+        return describe_runs(self.path, found, sorted(self.runs.keys() - {run.name for run in found}))
+
+    @cached_property
+    def explained(self) -> Document:
+        """The report as a document."""
+        return standing_out(self.report)
+
+
 Recording: TypeAlias = OpenTrace | OpenJob
 
 
 def open_recording(
     path: str, steps: str | None = None, capture: str | None = None, keep: bool | None = None
-) -> Recording:
-    """Read a trace, the trace in a folder, or the traces of all ranks in one; rules are set as pyproject.toml says.
+) -> Recording | OpenRuns:
+    """Read a trace, the trace in a folder, the traces of all ranks in one, or of several runs.
+
+    Rules are set as pyproject.toml says.
 
     Raises:
-        ArgumentError: `steps` or `capture` is given for the ranks of a job.
+        ArgumentError: `steps` or `capture` is given for the ranks of a job, or for several runs.
         TraceError: it cannot be read.
     """
     settings = settings_from(find_pyproject(Path.cwd()))
+    runs = runs_in(path)
+    if runs:
+        if steps or capture:
+            raise ArgumentError(f"steps and capture are about one trace, and {path} holds several runs")
+        return OpenRuns(path, runs, settings, keep)
     folder = path_of(path)
     if path != "-" and folder.is_dir():
         single = single_trace(folder)
@@ -141,6 +197,18 @@ def trace_of(recording: Recording, what: str) -> OpenTrace:
         return recording
     one = find_traces(path_of(recording.path)).traces[0]
     raise ArgumentError(f"{what} is about one trace, and {recording.path} holds traces of several ranks; ask {one}")
+
+
+def one_run(recording: Recording | OpenRuns, what: str) -> Recording:
+    """Return a recording that is of one run.
+
+    Raises:
+        ArgumentError: it is of several; the message names one of them.
+    """
+    if isinstance(recording, OpenRuns):
+        one = next(iter(recording.runs.values()))
+        raise ArgumentError(f"{what} is about one run, and {recording.path} holds several runs; ask {one}")
+    return recording
 
 
 def found_by_id(recording: Recording, wanted: str) -> Finding:
@@ -171,12 +239,12 @@ class Recordings:
     def __init__(self, most: int = 8, most_bytes: int = 2 * 10**9, keep: bool | None = None) -> None:
         self._most, self._keep = most, keep
         self._most_bytes = most_bytes
-        self._open: OrderedDict[tuple[object, ...], Recording] = OrderedDict()
+        self._open: OrderedDict[tuple[object, ...], Recording | OpenRuns] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, path: str, steps: str | None = None, capture: str | None = None) -> Recording:
+    def open(self, path: str, steps: str | None = None, capture: str | None = None) -> Recording | OpenRuns:
         """Return the recording, read again where the file has changed.
 
         Raises:

@@ -26,6 +26,7 @@ def table_document(
     limit: int = 20,
     by_shape: bool = False,
     by_stack: int = 0,
+    option: bool = False,
 ) -> Document:
     """Return a table.
 
@@ -35,15 +36,17 @@ def table_document(
         sort: by this column; in the table's own order where None.
         limit: rows of the short view.
         by_shape, by_stack: of "ops": group by the shapes of inputs, or by this number of innermost Python frames.
+        option: whether errors name the options of the command line instead of the arguments.
 
     Raises:
         ArgumentError: there is no such table or column, or what groups operators is given for another table.
     """
+    table_is, by = ("--table", "--by-shape and --by-stack") if option else ("name", "by_shape and by_stack")
     if name not in TABLES:
-        raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {name[:40]!r}")
+        raise ArgumentError(f"{table_is} must be one of {', '.join(TABLES)}, got {name[:40]!r}")
     if by_shape or by_stack:
         if name != "ops":
-            raise ArgumentError(f"--by-shape and --by-stack group operators: --table must be ops, got {name}")
+            raise ArgumentError(f"{by} group operators: {table_is} must be ops, got {name}")
         table = trace.ops(by_shape=by_shape, by_stack=by_stack)
     else:
         table = getattr(trace, name)()

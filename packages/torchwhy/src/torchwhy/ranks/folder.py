@@ -9,10 +9,20 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from torchwhy.errors import TraceError
+from torchwhy.trace.file.remote import path_of
 from torchwhy.trace.file.source import Chunks
 from torchwhy.trace.model.info import Info, read_info
 
-__all__ = ["TraceFolder", "find_runs", "find_traces", "later_windows", "named_rank", "single_trace", "trace_files"]
+__all__ = [
+    "TraceFolder",
+    "find_runs",
+    "find_traces",
+    "later_windows",
+    "named_rank",
+    "runs_in",
+    "single_trace",
+    "trace_files",
+]
 
 SUFFIXES: Final = (".json", ".json.gz", ".pt.trace", ".pt.trace.gz")
 
@@ -121,6 +131,22 @@ def find_runs(folder: Path) -> list[Path]:
         if parts == {*runs} and (len(parts) > 1 or _RANK.search(runs[0].name)) and found.is_job:
             return [folder]
     return runs
+
+
+def runs_in(given: str) -> dict[str, Path]:
+    """Return the folders of runs in a folder, by their names below it; {} where a path means one trace or job.
+
+    Raises:
+        TraceError: a folder cannot be listed.
+    """
+    folder = path_of(given)
+    if given == "-" or not folder.is_dir():
+        return {}
+    found = find_runs(folder)
+    if len(found) <= 1 and all(folder in (path, path.parent) for path in found):
+        return {}
+    names = (path.relative_to(folder).as_posix() for path in found)
+    return {name.encode(errors="backslashreplace").decode(): path for name, path in zip(names, found, strict=True)}
 
 
 def trace_files(folder: Path) -> list[Path]:

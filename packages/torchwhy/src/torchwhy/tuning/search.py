@@ -19,7 +19,7 @@ from torchwhy.timing.machine import CpuTimes, load_between, read_cpu_times
 from torchwhy.tuning.catalogue import changes_for, combined
 from torchwhy.tuning.change import Change
 from torchwhy.tuning.records import Record
-from torchwhy.tuning.runs import Runs
+from torchwhy.tuning.runs import GRACE_S, Runs
 from torchwhy.tuning.trial import FEWEST_ROUNDS, ROUNDS, SCREENING, ProgramFailedError, Tried, try_changes
 from torchwhy.wording import counted, duration, seconds
 
@@ -170,15 +170,20 @@ class _Search:
         else:
             self._say(f"{counted(len(first.steps_us), 'step')} ({first.label}) of {duration(first.step_us)}")
 
-    def _measure(self, change: Change | None) -> Record:
-        limit_s = max(PATIENCE * self._first.wall_s, 120.0)
+    def _measure(self, change: Change | None) -> Record | None:
+        """Run the program once; None if the budget ended before the run did."""
+        patience_s, left_s = max(PATIENCE * self._first.wall_s, 120.0), self._left_s()
+        limit_s = min(patience_s, left_s)
         record = self._runs.run(change, limit_s=limit_s, source=self._first.source, fewest=self._fewest, most_s=0.0)
+        if record.error and limit_s < patience_s and record.wall_s >= limit_s:
+            return None
         name = change.name if change else "unchanged"
         self._say(f"  {name}: " + (f"failed: {record.error}" if record.error else duration(record.step_us)))
         return record
 
     def _left_s(self) -> float:
-        return self._budget_s - (self._clock() - self._begun_s)
+        """Seconds for runs: a run that has to be ended may take some more."""
+        return self._budget_s - GRACE_S - (self._clock() - self._begun_s)
 
     def _time_left(self) -> bool:
         return self._left_s() > 0
@@ -221,7 +226,8 @@ class _Search:
         left = int(self._left_s() / (3 * self._wall_s))
         rounds = min(max(left, SCREENING), FEWEST_ROUNDS)
         [tried], _ = try_changes(
-            [combined(tuple(helping))], self._measure, plan=lambda walls_s: (1, rounds), screening=rounds
+            [combined(tuple(helping))], self._measure, plan=lambda walls_s: (1, rounds), screening=rounds,
+            time_left=self._time_left,
         )  # fmt: skip
         return tried
 

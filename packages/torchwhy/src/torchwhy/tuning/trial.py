@@ -89,7 +89,7 @@ class _Candidate:
 
 def try_changes(
     changes: Sequence[Change],
-    measure: Callable[[Change | None], Record],
+    measure: Callable[[Change | None], Record | None],
     *,
     plan: Callable[[Sequence[float]], tuple[int, int]] = lambda walls_s: (len(walls_s), ROUNDS),
     affordable: Callable[[Sequence[float], int], int] = lambda walls_s, rounds: len(walls_s),
@@ -102,7 +102,7 @@ def try_changes(
 
     Args:
         changes: to try.
-        measure: runs the program with a change, or as it is.
+        measure: runs the program with a change, or as it is; returns None if time ended before the run did.
         plan: how many of the changes that look faster after `screening` continue, the fastest first, and how many
             rounds there are to be in all; it is given the seconds that a run of each took.
         affordable: returns how many changes, the first ones, continue after a round. Its arguments are the number of
@@ -146,7 +146,7 @@ def try_changes(
 def _round(
     live: Sequence[_Candidate],
     unchanged: list[Record],
-    measure: Callable[[Change | None], Record],
+    measure: Callable[[Change | None], Record | None],
     time_left: Callable[[], bool],
     shuffle: Callable[[list[Any]], None],
     own: int,
@@ -160,6 +160,8 @@ def _round(
         if not time_left():
             return False
         record = measure(turn.change if turn is not None else None)
+        if record is None:
+            return False
         if turn is not None:
             found.append((turn, record))
         elif record.error:

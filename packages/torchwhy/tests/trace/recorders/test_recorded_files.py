@@ -424,6 +424,15 @@ def test_json_of_rocprofiler_may_hold_anything_anywhere(files, tmp_path):
     holds()
 
 
+@pytest.mark.parametrize("records", [{}, {"hip_api": []}])
+def test_json_of_rocprofiler_without_events_says_so(tmp_path, records):
+    path = tmp_path / "empty.json"
+    path.write_text(json.dumps({"rocprofiler-sdk-tool": [{"buffer_records": records}]}))
+    ran = run_here("explain", path, folder=tmp_path)
+    assert ran.returncode == 0
+    assert "the file holds no events with a duration" in " ".join(ran.stdout.split())
+
+
 def database(*statements):
     def write(path):
         with closing(sqlite3.connect(path)) as connection:

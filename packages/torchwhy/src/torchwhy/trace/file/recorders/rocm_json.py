@@ -58,7 +58,7 @@ def translated_json(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     except (RecursionError, ValueError, KeyError) as error:
         raise TraceError(f"{name} cannot be read: the JSON of rocprofv3 is cut or damaged ({error})") from None
     processes = [_Process(each) for each in _list(found)]
-    if not any(_dictionary(process.data.get("buffer_records")) for process in processes):
+    if not any(isinstance(process.data.get("buffer_records"), dict) for process in processes):
         raise TraceError(f"{name} cannot be read: the JSON of rocprofv3 has no buffer_records")
     numbering = Numbering({process: process.highest() for process in processes})
     top: dict[str, Any] = {"hip_runtime_version": 0}
