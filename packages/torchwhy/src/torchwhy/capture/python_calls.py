@@ -1,15 +1,22 @@
-"""Whether Python stacks are worth recording: how many calls a step makes, and what PyTorch takes to record them."""
+"""Whether Python stacks are worth recording: how many calls a step makes, and what PyTorch takes to record them.
+
+PyTorch records calls by a profiling function of every thread, and removes those that the program has set.
+"""
 
 from __future__ import annotations
 
+import cProfile
+import ctypes
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import FrameType
 from typing import Any, Final
 
-__all__ = ["PythonCalls", "most_steps", "worth_recording"]
+__all__ = ["PythonCalls", "most_steps", "profiles_itself", "profiling_function_kept", "worth_recording"]
 
 CALL_US: Final = 0.5  # PyTorch 2.13 takes 0.43 us to record a call of a Python function and 0.25 us of a built-in one
 SHARE: Final = 0.05  # of a step that stacks may take
@@ -55,6 +62,37 @@ def _watch_forks() -> None:
 def _stop() -> None:
     if isinstance(getattr(sys.getprofile(), "__self__", None), PythonCalls):
         sys.setprofile(None)
+
+
+def profiles_itself() -> bool:
+    """Return whether the program has set a profiling function, in this thread or for new ones."""
+    return _programs_function() is not None or threading.getprofile() is not None
+
+
+def _programs_function() -> Any:
+    function = sys.getprofile()
+    return None if type(function).__name__ == "TraceContext" else function  # PyTorch's
+
+
+@contextmanager
+def profiling_function_kept() -> Iterator[None]:
+    """Set the program's profiling function of this thread again when PyTorch has removed it (PyTorch 2.13 does).
+
+    Those of other threads, and of profilers in C other than `cProfile`, cannot be set again. It is not removed by
+    `sys.setprofile`: it would see that call begin but not end.
+    """
+    own = _programs_function()
+    if not callable(own) and not isinstance(own, cProfile.Profile):
+        yield
+        return
+    ctypes.pythonapi.PyEval_SetProfile(None, None)
+    try:
+        yield
+    finally:
+        if isinstance(own, cProfile.Profile):
+            own.enable()
+        else:
+            sys.setprofile(own)
 
 
 def worth_recording(calls: int | None, step_us: float | None) -> bool:
