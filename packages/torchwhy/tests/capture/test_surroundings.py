@@ -1,6 +1,5 @@
 """What a program finds around itself, and leaves, is as without the profiler."""
 
-import os
 import shutil
 import sys
 
@@ -40,5 +39,5 @@ def test_a_recording_is_whole_when_the_working_folder_is_gone(tmp_path, monkeypa
             p.step()
     assert p.result.problems == ()
     assert p.result.folder == tmp_path / "run"
-    assert {"trace.json.gz", "run.json", "findings.json"} <= {*os.listdir(tmp_path / "run")}
+    assert {"trace.json.gz", "run.json", "findings.json"} <= {path.name for path in p.result.folder.iterdir()}
     assert (shared_path("/a/b"), short_path("/a/b")) == ("/a/b", "/a/b")
