@@ -10,13 +10,11 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from types import FrameType
 from typing import Any, Final
 
-__all__ = ["PythonCalls", "most_steps", "profiles_itself", "profiling_function_kept", "worth_recording"]
+__all__ = ["ProfilingFunctionKept", "PythonCalls", "most_steps", "profiles_itself", "worth_recording"]
 
 CALL_US: Final = 0.5  # PyTorch 2.13 takes 0.43 us to record a call of a Python function and 0.25 us of a built-in one
 SHARE: Final = 0.05  # of a step that stacks may take
@@ -74,25 +72,27 @@ def _programs_function() -> Any:
     return None if type(function).__name__ == "TraceContext" else function  # PyTorch's
 
 
-@contextmanager
-def profiling_function_kept() -> Iterator[None]:
+class ProfilingFunctionKept:
     """Set the program's profiling function of this thread again when PyTorch has removed it (PyTorch 2.13 does).
 
-    Those of other threads, and of profilers in C other than `cProfile`, cannot be set again. It is not removed by
-    `sys.setprofile`: it would see that call begin but not end.
+    Those of other threads, and of profilers in C other than `cProfile`, cannot be set again. As many calls end after it
+    is set again as began before it was removed, or `cProfile` would take one call for another: so this is no generator,
+    and it is not removed by `sys.setprofile`.
     """
-    own = _programs_function()
-    if not callable(own) and not isinstance(own, cProfile.Profile):
-        yield
-        return
-    ctypes.pythonapi.PyEval_SetProfile(None, None)
-    try:
-        yield
-    finally:
-        if isinstance(own, cProfile.Profile):
-            own.enable()
-        else:
-            sys.setprofile(own)
+
+    def __enter__(self) -> None:
+        """Remove the function."""
+        own = _programs_function()
+        self._own = own if callable(own) or isinstance(own, cProfile.Profile) else None
+        if self._own is not None:
+            ctypes.pythonapi.PyEval_SetProfile(None, None)
+
+    def __exit__(self, *_: object) -> None:
+        """Set it again."""
+        if isinstance(self._own, cProfile.Profile):
+            self._own.enable()
+        elif self._own is not None:
+            sys.setprofile(self._own)
 
 
 def worth_recording(calls: int | None, step_us: float | None) -> bool:

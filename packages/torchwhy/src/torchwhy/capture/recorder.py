@@ -22,7 +22,7 @@ from torchwhy.capture.main_thread import raise_after
 from torchwhy.capture.open_calls import detach_labels
 from torchwhy.capture.options import Options
 from torchwhy.capture.processor_time import ProcessorMark, ProcessorTime
-from torchwhy.capture.python_calls import profiles_itself, profiling_function_kept
+from torchwhy.capture.python_calls import ProfilingFunctionKept, profiles_itself
 from torchwhy.capture.schedule import Phase, Schedule
 from torchwhy.capture.stack_samples import StackSampler, StackSamples
 from torchwhy.counters.compiler import Compiled, CompilerMark
@@ -147,7 +147,8 @@ class Recorder:
         """Begin; without warm-up and wait, recording starts here."""
         self._collections = collections = _Collections()
         atexit.register(self.abort)
-        with self._inside():
+        self._profiler.may_record_calls = not profiles_itself()
+        with ProfilingFunctionKept(), self._inside():
             self._profiler.start()
             for _ in range(self._passed):
                 self._profiler.step()
@@ -164,7 +165,8 @@ class Recorder:
             self._count_step()
             if ends:
                 self._mark_end()
-            with self._inside():
+            self._profiler.may_record_calls = not profiles_itself()
+            with ProfilingFunctionKept(), self._inside():
                 self._profiler.step()
             self._mark_beginning(self._profiler.step_num)
 
@@ -189,7 +191,7 @@ class Recorder:
             self._keep = keep
             self._count_step()
             self._mark_end()
-            with self._inside():
+            with ProfilingFunctionKept(), self._inside():
                 self._profiler.stop()
             atexit.unregister(self.abort)
 
@@ -209,7 +211,7 @@ class Recorder:
         if kineto is not None and kineto.entered and kineto.kineto_results is None and self._may_record():
             from torch._C._autograd import _disable_profiler
 
-            with profiling_function_kept():
+            with ProfilingFunctionKept():
                 kineto.kineto_results = _disable_profiler()
             detach_labels()
         atexit.unregister(self.abort)
@@ -268,9 +270,8 @@ class Recorder:
     @contextmanager
     def _inside(self) -> Iterator[None]:
         self.busy = True
-        self._profiler.may_record_calls = not profiles_itself()
         try:
-            with _unseen(), profiling_function_kept():
+            with _unseen():
                 yield
         except BaseException:
             self._torn = True
@@ -303,7 +304,7 @@ def _profile_without_inductor() -> Any:
             return None
 
         def start_trace(self) -> None:
-            if self.with_stack and not self.may_record_calls:
+            if self.with_stack and not self.may_record_calls and self.profiler is not None:
                 self.with_stack = self.profiler.with_stack = False
                 self.stacks_refused = True
             super().start_trace()
