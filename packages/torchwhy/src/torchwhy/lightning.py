@@ -60,7 +60,7 @@ class TorchwhyProfiler(Profiler):  # type: ignore[misc, unused-ignore]
     def summary(self) -> str:
         """Write the folder, and return its report."""
         self._recording.end()
-        return str(self.session.result) if self.session.result else ""
+        return self._recording.report()
 
     def teardown(self, stage: str | None) -> None:
         """Write the folder, unless it is already written."""

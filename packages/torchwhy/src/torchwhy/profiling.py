@@ -18,6 +18,7 @@ from torchwhy.notebook import LARGEST_FRAME, framed
 from torchwhy.present.html import escaped
 from torchwhy.run_analysis import read_back
 from torchwhy.trace.tables.table import Table
+from torchwhy.wording import working_folder
 
 __all__ = ["profile"]
 
@@ -120,7 +121,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
     def _finish(self, capture: Capture) -> Capture:
         if capture.folder is None:
             return capture
-        explanation = read_back(capture.folder, Path.cwd())
+        explanation = read_back(capture.folder, working_folder() or capture.folder)
         self.findings = explanation.findings
         return replace(capture, operators=explanation.operators, explanation=explanation.text)
 

@@ -27,6 +27,7 @@ __all__ = [
     "shared_path",
     "shortened",
     "size_text",
+    "working_folder",
     "wrapped",
 ]
 
@@ -99,6 +100,14 @@ def size_text(size: float, more: int = 0) -> str:
     return f"{size:.0f} B" if unit == "B" else f"{_three_digits(size / scale, more)} {unit}"
 
 
+def working_folder() -> Path | None:
+    """Return the folder in which this process works; None if it was removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
 def shared_path(path: str) -> str:
     """Return a path as reports that are shared have it: below the working folder relative, below anybody's home with ~.
 
@@ -107,10 +116,7 @@ def shared_path(path: str) -> str:
     >>> shared_path(str(Path.cwd() / "runs" / "a.json")) == str(Path("runs") / "a.json")
     True
     """
-    try:
-        below = str(Path.cwd()) + os.sep
-    except OSError:  # the folder was removed
-        below = os.sep
+    below = str(working_folder() or "") + os.sep
     if len(below) > 2 and path.startswith(below):
         return path[len(below) :]
     return _HOME.sub("~", path, count=1) if _HOME.match(path) else path

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
 
+from torchwhy import profile
 from torchwhy.errors import ArgumentError
 from torchwhy.training import TrainingRecording
 
@@ -56,6 +58,27 @@ for i in range(9):
     )
     assert "ValueError: training" in ran.stderr
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("call", ["_begin", "step", "_finish", "__enter__", "__exit__"])
+def test_errors_do_not_end_the_training(tmp_path, monkeypatch, capsys, call):
+    """Even where the program has made an error of each warning, as this test does."""
+
+    def fail(*_):
+        raise KeyError("injected")
+
+    recording = TrainingRecording(tmp_path / "run", {"wait": 0, "warmup": 0, "active": 1, "stacks": False})
+    monkeypatch.setattr(profile, call, fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            recording.begin()
+            torch.ones(8).cos()
+            recording.step()
+        recording.end()
+    assert "torchwhy: the profiler stopped: KeyError: 'injected'" in capsys.readouterr().err
+    monkeypatch.setattr("torchwhy.capture.result.Capture.__str__", fail)
+    assert isinstance(recording.report(), str)
 
 
 @pytest.mark.parametrize("framework", ["lightning", "transformers"])

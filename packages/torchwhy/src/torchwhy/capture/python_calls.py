@@ -1,7 +1,12 @@
-"""Whether Python stacks are worth recording: how many calls a step makes, and what PyTorch takes to record them."""
+"""Whether Python stacks are worth recording: how many calls a step makes, and what PyTorch takes to record them.
+
+PyTorch records calls by a profiling function of every thread, and removes those that the program has set.
+"""
 
 from __future__ import annotations
 
+import cProfile
+import ctypes
 import os
 import sys
 import threading
@@ -9,7 +14,7 @@ from functools import cache
 from types import FrameType
 from typing import Any, Final
 
-__all__ = ["PythonCalls", "most_steps", "worth_recording"]
+__all__ = ["ProfilingFunctionKept", "PythonCalls", "most_steps", "profiles_itself", "worth_recording"]
 
 CALL_US: Final = 0.5  # PyTorch 2.13 takes 0.43 us to record a call of a Python function and 0.25 us of a built-in one
 SHARE: Final = 0.05  # of a step that stacks may take
@@ -55,6 +60,39 @@ def _watch_forks() -> None:
 def _stop() -> None:
     if isinstance(getattr(sys.getprofile(), "__self__", None), PythonCalls):
         sys.setprofile(None)
+
+
+def profiles_itself() -> bool:
+    """Return whether the program has set a profiling function, in this thread or for new ones."""
+    return _programs_function() is not None or threading.getprofile() is not None
+
+
+def _programs_function() -> Any:
+    function = sys.getprofile()
+    return None if type(function).__name__ == "TraceContext" else function  # PyTorch's
+
+
+class ProfilingFunctionKept:
+    """Set the program's profiling function of this thread again when PyTorch has removed it (PyTorch 2.13 does).
+
+    Those of other threads, and of profilers in C other than `cProfile`, cannot be set again. As many calls end after it
+    is set again as began before it was removed, or `cProfile` would take one call for another: so this is no generator,
+    and it is not removed by `sys.setprofile`.
+    """
+
+    def __enter__(self) -> None:
+        """Remove the function."""
+        own = _programs_function()
+        self._own = own if callable(own) or isinstance(own, cProfile.Profile) else None
+        if self._own is not None:
+            ctypes.pythonapi.PyEval_SetProfile(None, None)
+
+    def __exit__(self, *_: object) -> None:
+        """Set it again."""
+        if isinstance(self._own, cProfile.Profile):
+            self._own.enable()
+        elif self._own is not None:
+            sys.setprofile(self._own)
 
 
 def worth_recording(calls: int | None, step_us: float | None) -> bool:

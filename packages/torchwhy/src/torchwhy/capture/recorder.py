@@ -22,6 +22,7 @@ from torchwhy.capture.main_thread import raise_after
 from torchwhy.capture.open_calls import detach_labels
 from torchwhy.capture.options import Options
 from torchwhy.capture.processor_time import ProcessorMark, ProcessorTime
+from torchwhy.capture.python_calls import ProfilingFunctionKept, profiles_itself
 from torchwhy.capture.schedule import Phase, Schedule
 from torchwhy.capture.stack_samples import StackSampler, StackSamples
 from torchwhy.counters.compiler import Compiled, CompilerMark
@@ -134,13 +135,20 @@ class Recorder:
         options = replace(self.options, all_threads=all_threads)
         after = Recorder(options, self._activities, self.schedule, self._folder, ready=self._ready)
         after.windows = self.windows
+        after._profiler.stacks_refused = self.stacks_refused
         return after
+
+    @property
+    def stacks_refused(self) -> bool:
+        """Whether stacks were not recorded in some window because the program profiles its calls itself."""
+        return bool(self._profiler.stacks_refused)
 
     def start(self) -> None:
         """Begin; without warm-up and wait, recording starts here."""
         self._collections = collections = _Collections()
         atexit.register(self.abort)
-        with self._inside():
+        self._profiler.may_record_calls = not profiles_itself()
+        with ProfilingFunctionKept(), self._inside():
             self._profiler.start()
             for _ in range(self._passed):
                 self._profiler.step()
@@ -157,7 +165,8 @@ class Recorder:
             self._count_step()
             if ends:
                 self._mark_end()
-            with self._inside():
+            self._profiler.may_record_calls = not profiles_itself()
+            with ProfilingFunctionKept(), self._inside():
                 self._profiler.step()
             self._mark_beginning(self._profiler.step_num)
 
@@ -182,7 +191,7 @@ class Recorder:
             self._keep = keep
             self._count_step()
             self._mark_end()
-            with self._inside():
+            with ProfilingFunctionKept(), self._inside():
                 self._profiler.stop()
             atexit.unregister(self.abort)
 
@@ -202,7 +211,8 @@ class Recorder:
         if kineto is not None and kineto.entered and kineto.kineto_results is None and self._may_record():
             from torch._C._autograd import _disable_profiler
 
-            kineto.kineto_results = _disable_profiler()
+            with ProfilingFunctionKept():
+                kineto.kineto_results = _disable_profiler()
             detach_labels()
         atexit.unregister(self.abort)
 
@@ -281,6 +291,8 @@ def _profile_without_inductor() -> Any:
     class Profile(profile):
         saved: Path | None = None
         """The timeline of this window; PyTorch writes it only once."""
+        may_record_calls = True
+        stacks_refused = False
 
         def export_chrome_trace(self, path: str, *args: Any, **kwargs: Any) -> Any:
             if self.saved is None:
@@ -290,6 +302,12 @@ def _profile_without_inductor() -> Any:
             with self.saved.open("rb") as plain, opened(path, "wb") as copy:
                 shutil.copyfileobj(plain, copy, 1 << 20)
             return None
+
+        def start_trace(self) -> None:
+            if self.with_stack and not self.may_record_calls and self.profiler is not None:
+                self.with_stack = self.profiler.with_stack = False
+                self.stacks_refused = True
+            super().start_trace()
 
         def prepare_trace(self) -> None:
             names: set[str] = getattr(torch, "_lazy_modules", set())

@@ -359,6 +359,11 @@ class Session:
                 'the program\'s own profiler wrote no trace: its export_chrome_trace("own.json") writes one, which is '
                 "then explained here"
             )
+        if self.recorder is not None and self.recorder.stacks_refused:
+            self.notes.append(
+                "no stacks were recorded: the program has set a profiling function (sys.setprofile), which PyTorch "
+                "would remove"
+            )
         if self.inside:
             self.notes.append(
                 f"{counted(self.inside, 'step')} ended inside an operator, a backward pass or compiled code, where no "

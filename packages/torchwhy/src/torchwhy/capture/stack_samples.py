@@ -20,6 +20,7 @@ from types import CodeType, FrameType
 from typing import Final
 
 from torchwhy.capture.containment import contained
+from torchwhy.wording import working_folder
 
 __all__ = ["DEEPEST", "IMPORTING", "RECORDING", "StackSampler", "StackSamples", "name_places"]
 
@@ -148,7 +149,8 @@ def name_places(stacks: Sequence[Sequence[tuple[CodeType, int]]]) -> tuple[list[
     """
     frames: list[str] = []
     lines: list[str] = []
-    folders = sorted((f"{Path(each).absolute()}{os.sep}" for each in sys.path), key=len, reverse=True)
+    here = working_folder() or Path()
+    folders = sorted((f"{here / each}{os.sep}" for each in sys.path), key=len, reverse=True)
     known: dict[tuple[CodeType, int], int] = {}
     for place in dict.fromkeys(place for stack in stacks for place in stack):
         known[place] = len(known)

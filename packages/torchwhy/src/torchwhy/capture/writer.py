@@ -21,6 +21,7 @@ from torchwhy.capture.recorder import Window
 from torchwhy.capture.result import Capture
 from torchwhy.capture.run_watch import RunTimes
 from torchwhy.schema import SCHEMA
+from torchwhy.wording import working_folder
 
 if TYPE_CHECKING:
     from torchwhy.capture.contents import Contents
@@ -103,7 +104,7 @@ def write_run(folder: Path, capture: Capture) -> None:
     fields = {
         name: value for name, value in msgspec.to_builtins(capture, enc_hook=str).items() if name not in elsewhere
     }
-    write_json(folder / "run.json", {**fields, "directory": str(Path.cwd())})
+    write_json(folder / "run.json", {**fields, "directory": str(working_folder() or "")})
     write_json(folder / "environment.json", describe())
     compiler: Any = sys.modules.get("torch._dynamo.utils")
     if compiler is not None and compiler.compilation_time_metrics:

@@ -45,10 +45,11 @@ class Reader:
         """Return the same, and whether they were read."""
         request = json.dumps([str(folder), str(self.directory), form, *self.style])
         code = f"import sys; sys.path[:] = {list(self.path)!r}; from {__name__} import main; main()"
+        cwd = self.directory if self.directory.is_dir() else folder.parent  # the program may have removed it
         try:
             ran = subprocess.run(
                 [sys.executable, "-c", code, request], stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                cwd=self.directory, env={"OPENBLAS_NUM_THREADS": "1", **self.environment},
+                cwd=cwd, env={"OPENBLAS_NUM_THREADS": "1", **self.environment},
             )  # fmt: skip
         except KeyboardInterrupt:
             why = "interrupted"

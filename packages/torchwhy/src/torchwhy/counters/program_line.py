@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
+from torchwhy.wording import working_folder
+
 __all__ = ["Line", "line_text", "short_path", "user_line"]
 
 Line = tuple[str, int, str]  # file, line, function
@@ -25,8 +27,8 @@ def _is_library(file: str) -> bool:
 @cache
 def short_path(file: str) -> str:
     """Return the path relative to the current folder where it lies below it."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+    path, here = Path(file), working_folder()
+    return str(path.relative_to(here)) if here is not None and path.is_relative_to(here) else file
 
 
 def line_text(line: Line) -> str:

@@ -88,6 +88,9 @@ class Program:
             rewrite: changes the script's syntax tree before it runs, and may add names to it.
         """
         sys.argv = [self.target, *self.arguments[self.is_command :]]
+        # The program may recurse as deep as alone. `exec` counted before Python 3.12.
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(2 * limit - _depth_left() + (sys.version_info < (3, 12)))
         if not getattr(sys.flags, "safe_path", False):
             sys.path[0] = self._folder()
         if self.is_module:
@@ -112,6 +115,14 @@ class Program:
         if self.is_module:
             return str(Path.cwd())
         return os.path.abspath(self.target) if self._has_main else str(Path(self.target).resolve().parent)  # noqa: PTH100
+
+
+def _depth_left() -> int:
+    """How many more calls may be open; calls of functions in C count too, in some versions of Python."""
+    try:
+        return 1 + _depth_left()
+    except RecursionError:
+        return 0
 
 
 def _run_source(source: Any, shown: str, file: str | None, rewrite: Rewrite | None) -> None:
