@@ -3,6 +3,7 @@
 import os
 import random
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -304,6 +305,23 @@ def test_it_waits_for_a_mode_of_the_program(monkeypatch):
     assert may_watch()
     with other:
         assert not may_watch()
+
+
+@pytest.mark.parametrize("begins_inside", [False, True])
+@pytest.mark.parametrize("ends_inside", [False, True])
+def test_operators_run_after_it_wherever_it_began_and_ended(begins_inside, ends_inside):
+    watch = ContentsWatch()
+    with torch.inference_mode() if begins_inside else nullcontext():
+        watch.begin()
+        torch.ones(4).exp()
+    with torch.inference_mode() if ends_inside else nullcontext():
+        assert watch.end() == (begins_inside == ends_inside)
+        torch.rand(4)
+    torch.rand(4)  # it has no arguments: only the thread's state decides where it goes
+    with torch.inference_mode() if begins_inside else nullcontext():
+        assert watch.end()
+    torch.rand(4)
+    assert torch._C._len_torch_dispatch_stack() == 0
 
 
 def test_an_error_of_the_program_is_the_programs():

@@ -186,7 +186,7 @@ class ContentsWatch(WatchingMode):
         self.trouble: Exception | None = None
         self._cost_ns = cost_ns
         self._process = os.getpid()
-        self._entered = False
+        self._entered = self._inference = False
         self._began = self._ended = 0
         self._spent = self._dear_ns = 0
         self._trials = Trials(int(TRIED * cost_ns))
@@ -205,7 +205,7 @@ class ContentsWatch(WatchingMode):
         self._began = time.time_ns()
         self._compiled = known_compilations()
         self._deadline = time.perf_counter_ns() + int(SECONDS * 1e9)
-        self._entered = True
+        self._entered, self._inference = True, torch.is_inference_mode_enabled()
         _leave_in_children(self)
         self.__enter__()  # type: ignore[no-untyped-call]
 
@@ -216,10 +216,15 @@ class ContentsWatch(WatchingMode):
             self.over = self._step >= STEPS or known_compilations() > self._compiled
 
     def end(self) -> bool:
-        """Watch no more; return whether that was possible: not while the program has another mode open."""
+        """Watch no more; return whether that was possible.
+
+        It is not while the program has another mode open, nor in `inference_mode` if the watch began outside. The end
+        of `inference_mode` brings back the thread's state before it: operators would be sent to a mode that is gone.
+        """
         self._ended = self._ended or time.time_ns()
         self.over = True
-        depth = torch._C._len_torch_dispatch_stack() if self._entered else 0
+        alike = torch.is_inference_mode_enabled() == self._inference
+        depth = torch._C._len_torch_dispatch_stack() if self._entered and alike else 0
         if self._entered and depth and torch._C._get_dispatch_stack_at(depth - 1) is self:
             self.__exit__(None, None, None)
             self._entered = False

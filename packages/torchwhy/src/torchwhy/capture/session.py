@@ -471,14 +471,12 @@ class Session:
         self._begin_contents(has_steps=False)
         watch = self._contents
         if watch is not None:
-            self._watch_no_more = whenever(lambda: watch.over, self._end_contents, self.fail)
+            self._watch_no_more = whenever(lambda: watch.over, functools.partial(self._end_contents, watch), self.fail)
 
     @_contained
-    def _end_contents(self) -> None:
-        if inside_pytorch():  # which would bring the mode back
-            return
-        self._contents_are_over = self._contents is None or self._contents.end()
-        if self._contents_are_over:
+    def _end_contents(self, watch: ContentsWatch) -> None:
+        if not inside_pytorch() and watch.end():  # PyTorch would bring the mode back
+            self._contents_are_over = True
             self._watch_no_more()
 
     @_contained
@@ -507,10 +505,14 @@ class Session:
             )
 
     def _start(self, options: Options, schedule: Schedule | None, passed: int = 0) -> None:
-        self._watch_no_more()
-        if self._contents is not None:  # steps were found after all
-            self._contents_are_over = not self._contents.end() or not self.options.contents
-            self._contents = None
+        if self._contents is None:
+            self._watch_no_more()
+        elif self._contents.end():  # steps were found after all
+            self._watch_no_more()
+            self._contents_are_over = not self.options.contents
+        else:  # it ends as soon as it can
+            self._contents_are_over = True
+        self._contents = None
         if self.recorder is not None:
             self.recorder.stop(keep=False)
             if self.clock is None:
