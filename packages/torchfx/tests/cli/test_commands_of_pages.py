@@ -15,9 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 GENERATED = {"reference", "commands", "programs"}
 """Folders of pages that the build of the sites writes; their examples are made of what other tests run."""
 PAGES = sorted(
-    path.relative_to(DOCS).as_posix()
-    for path in DOCS.rglob("*.md")
-    if path.relative_to(DOCS).parts[0] not in GENERATED
+    path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0] not in GENERATED
 )
 NEEDS_A_DEVICE = {"live", "play", "record"}
 

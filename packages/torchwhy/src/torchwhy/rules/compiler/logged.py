@@ -40,8 +40,8 @@ _REMEDIES: Final = {
     "dynamic=True), or pad to few sizes.",
     "dtype": "Convert inputs to one dtype before the call, if the two variants are not intended.",
     "layout": "Give inputs the same strides at each call, for example with .contiguous().",
-    "gradient": "Call the function with gradients at each call, or without them at each call; a variant for training "
-    "and one for evaluation are no fault.",
+    "gradient": "Make all calls with gradients, or all without gradients; a variant for training and one for "
+    "evaluation are no fault.",
     "length": "Keep lists and dicts that grow out of the compiled code, or give them the same length at each call.",
     "value": "Keep Python values that change out of the compiled code: pass numbers as tensors.",
     "object": "Pass the same module, function or object at each call.",
