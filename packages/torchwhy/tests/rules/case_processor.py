@@ -265,13 +265,13 @@ def eight_milliseconds_for_a_megabyte():
     return multiplications(8000)
 
 
-def crowded(threads, loader=False):
+def crowded(threads, loader=""):
     """The same where the thread waited for a processor in half of the recording."""
     story = multiplications(8000)
     noted = {"wall_us": 160_000.0, "waited_us": 80_000.0, "load": 9.0, "cores": 2, "threads": threads}
     story.top["torchwhy_processor_time"] = noted
     if loader:
-        story.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 159_900, 90)
+        story.note(f"enumerate(DataLoader)#{loader}.__next__", 159_900, 90)
     return story
 
 
@@ -287,7 +287,12 @@ def threads_of_the_program_have_the_processors():
 
 @fires("starved-threads")
 def workers_of_the_program_may_have_the_processors():
-    return crowded(threads=2, loader=True)
+    return crowded(threads=2, loader="_MultiProcessingDataLoaderIter")
+
+
+@silent("starved-threads")
+def other_programs_beside_a_loader_without_workers():
+    return crowded(threads=2, loader="_SingleProcessDataLoaderIter")
 
 
 @silent("starved-threads")

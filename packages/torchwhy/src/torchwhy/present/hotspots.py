@@ -370,7 +370,7 @@ def run_lines(run: RunTimes | None) -> tuple[Text, ...]:
     mostly = "; ".join(map(_run_line, _long(before.lines, before.time_us)))
     passed = f"{duration(before.time_us)} of {duration(run.run_us)} passed before {first}"
     start_up = Text(
-        f"{passed}{f': {mostly}' if mostly else ''}. A run pays for it once.",
+        f"{passed}{f': {mostly}' if mostly else ''}.",
         "Start-up",
         when=_when(own_us, run),
     )

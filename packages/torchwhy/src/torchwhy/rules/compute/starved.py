@@ -15,7 +15,7 @@ from torchwhy.trace.derived.processor_time import BUSY, threads_and_cores, waite
 from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.shapes import DTYPES, WIDTH, elements
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.annotations import DATALOADER
+from torchwhy.trace.meaning.annotations import LOADED_BY_WORKERS
 from torchwhy.trace.meaning.arithmetic import MEMORY_SPEED
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
@@ -50,7 +50,7 @@ def starved_threads(
 
     Known problems: slow memory, as of some virtual machines, looks like threads that wait; so does a processor at a low
     clock. Silent where other programs use the processors: the thread waited for one in 10% of the recording, and the
-    program has no more threads than processors, neither DataLoader nor other ranks. Then a note says that.
+    program has no more threads than processors, neither workers of a DataLoader nor other ranks. Then a note says so.
     """
     if not trace.derived(recorded).on_processor or _crowded_out(trace):
         return
@@ -90,7 +90,7 @@ def starved_threads(
 def _crowded_out(trace: Trace) -> bool:
     """Whether other programs take the processors, and nothing shows that this one has processes or threads too many."""
     threads, cores = threads_and_cores(trace)
-    alone = (trace.info.world_size or 1) == 1 and not trace.events.any_of(DATALOADER)
+    alone = (trace.info.world_size or 1) == 1 and not trace.events.any_of(LOADED_BY_WORKERS)
     return trace.derived(waited_share) >= BUSY and 0 < threads <= cores and alone
 
 

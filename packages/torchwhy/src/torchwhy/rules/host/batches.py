@@ -35,6 +35,9 @@ HANDED_OVER_NS: Final = 500_000
 MANY: Final = 500
 """Operators for a batch that take milliseconds, however little each computes."""
 
+FOR_EACH_NS: Final = 50_000
+"""An operator on a few numbers, with the Python code around it, takes less; where more passes, other work takes it."""
+
 _ROWS: Final = (
     "The data set is a TensorDataset, whose tensors lie in memory already: the DataLoader takes each row by itself and "
     "joins the rows to a batch."
@@ -180,7 +183,8 @@ def _in_own_process(trace: Trace, rows: Int32, lost: Intervals, work: tuple[Host
             f"The batches are made in the program's own process (num_workers=0).{part}{line}",
             kind.batches or kind.fix,
         )
-    if called and (count := _operators(trace, rows)) >= MANY:
+    count = _operators(trace, rows)
+    if called and count >= MANY and lost.total <= FOR_EACH_NS * count * len(rows):
         return (
             f"The batches are made in the program's own process (num_workers=0), with {count:,.0f} operators of "
             f"PyTorch for each.{line}",
