@@ -33,6 +33,10 @@ SAVED: Final = 7 / 8
 eight."""
 
 
+OTHER_WORK_NS: Final = 1_000_000
+"""Python code around the calls takes less, between two operators."""
+
+
 @rule("B36", "small-batches", source="rows of matrix products, by shapes", frees="all")
 def small_batches(
     trace: Trace, *, rows: int = 4, short_us: float = 100.0, products: int = 3, arithmetic: float = 0.25
@@ -51,7 +55,8 @@ def small_batches(
 
     Known problems: training that must learn from one sample at a time, as online learning, has no batch. The time at
     stake is for a batch eight times as large. Between an optimizer's step and the first product of the next pass an
-    agent may act: where as many operators run there as in a pass, that time is not part of it.
+    agent may act: where as many operators run there as in a pass, that time is not part of it. Neither is a
+    millisecond or more without operators, as of a simulation: a larger batch needs more of it.
     """
     events, window, program = trace.events, trace.derived(steady_window), trace.derived(forward_pass)
     updates = events.of(OPTIMIZER_STEP)
@@ -68,7 +73,7 @@ def small_batches(
     whole = Intervals.union([window.start], [window.end])
     if 2 * at_stake(trace, whole).total < whole.total:
         return
-    training = whole - _acting(trace, _passes(trace, chosen, updates), whole)
+    training = whole - _acting(trace, _passes(trace, chosen, updates), whole) - _other_work(trace, whole)
     most = max(sizes)
     # A loop over samples, or over time steps, calls all layers as often: so often is the rarest call.
     times = Groups(events.name[chosen], events.text_ids("Input Dims", chosen)).count.min() / len(updates)
@@ -113,6 +118,13 @@ def _acting(trace: Trace, passes: Intervals, whole: Intervals) -> Intervals:
         return Intervals.union([], [])
     acts = operators(between) >= np.median(operators(passes))
     return Intervals(between.starts[acts], between.ends[acts])
+
+
+def _other_work(trace: Trace, whole: Intervals) -> Intervals:
+    """The long stretches in which no operator runs, on any thread."""
+    pauses = whole - trace.events.times_of(trace.derived(outer_operators))
+    long = pauses.lengths >= OTHER_WORK_NS
+    return Intervals(pauses.starts[long], pauses.ends[long])
 
 
 def _rows(taken: tuple[int, ...], *, convolves: bool) -> int:
