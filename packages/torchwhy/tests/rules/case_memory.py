@@ -30,15 +30,17 @@ def a_list_on_the_host():
     return steps(2_000_000, device=-1)
 
 
-def read_at_the_ends_of_steps(*growth, gpu=False):
-    """What the process, or the GPU, holds more after each step."""
+def read_at_the_ends_of_steps(*growth, gpu=False, unread=range(0), steps_of=None):
+    """What the process, or the GPU, holds more after each step; some are not read, or have these numbers."""
     story, held = Story(gpu=None), 300_000_000
     for at in story.steps(3, 100):
         story.op("aten::mm", at + 10, 20)
     rows = []
     for step, more in enumerate(growth, 1):
         held += more
-        rows.append([step, 300_000_000, held] if gpu else [step, held, 0])
+        if step not in unread:
+            step = steps_of(step) if steps_of else step
+            rows.append([step, 300_000_000, held] if gpu else [step, held, 0])
     story.top["torchwhy_step_memory"] = rows
     return story
 
@@ -52,6 +54,21 @@ def the_process_grows_with_each_step():
 @fires("memory-creep")
 def tensors_on_the_gpu_grow_with_each_step():
     return read_at_the_ends_of_steps(*[3_000_000] * 20, gpu=True)
+
+
+@fires("memory-creep")
+def the_process_grows_while_steps_are_not_read():
+    return read_at_the_ends_of_steps(*[17_000_000] * 60, unread=range(25, 57))
+
+
+@silent("memory-creep")
+def the_process_grows_once_while_steps_are_not_read():
+    return read_at_the_ends_of_steps(*(500_000_000 if i == 40 else 2_000 for i in range(60)), unread=range(25, 57))
+
+
+@silent("memory-creep")
+def a_foreign_file_in_which_every_step_has_the_same_number():
+    return read_at_the_ends_of_steps(*[17_000_000] * 40, steps_of=lambda step: 7)
 
 
 @silent("memory-creep")

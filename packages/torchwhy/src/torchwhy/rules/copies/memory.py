@@ -159,21 +159,21 @@ _DROP: Final = (
 
 def _creep_seen(trace: Trace, memory: StepMemory, least_steps: float, least: float) -> Iterator[Finding]:
     """The same from what was read between steps, of which other threads and the allocator make a noise."""
-    held = memory.held[len(memory.held) // 4 :]
-    change = np.diff(held)
+    held, steps = memory.held[len(memory.held) // 4 :], memory.steps[len(memory.held) // 4 :]
+    change = np.diff(held) / np.diff(steps)  # steps between are not read while the watch of contents runs
     if len(memory.held) < least_steps or held[-1] - held[0] < least:
         return
     usual = float(np.median(change))
     if usual <= 0 or np.mean(change > usual / 2) < _MOSTLY:
         return
-    even, all_of_it = usual * len(change), float(held[-1] - held[0])
+    passed = int(steps[-1] - steps[0])
+    even, all_of_it = usual * passed, float(held[-1] - held[0])
     if not _MOSTLY * even <= all_of_it <= even / _MOSTLY:  # one jump is no growth of every step
         return
-    first, last = memory.steps[len(memory.held) // 4], memory.steps[-1]
     inference = len(graph_for_nothing(trace)[0]) > 0
     yield Finding(
         title=f"{memory.name} holds {size_text(usual)} more after each step: {size_text(int(held[-1] - held[0]))} in "
-        f"{len(change)} steps",
+        f"{passed} steps",
         severity="medium",
         confidence="medium",
         window=trace.window,
@@ -181,7 +181,8 @@ def _creep_seen(trace: Trace, memory: StepMemory, least_steps: float, least: flo
             Evidence(
                 "memory at the ends of steps",
                 len(held),
-                note=f"{size_text(int(held[0]))} after step {first}, {size_text(int(held[-1]))} after step {last}",
+                note=f"{size_text(int(held[0]))} after step {steps[0]}, {size_text(int(held[-1]))} after step "
+                f"{steps[-1]}",
             ),
         ),
         cause=_GRAPHS if inference else _KEPT,

@@ -34,13 +34,15 @@ class StepMemory:
 
 
 def step_memory(trace: Trace) -> tuple[StepMemory, ...]:
-    """Return the memory of the process and of tensors on GPUs; () for other recordings."""
+    """Return the memory of the process and of tensors on GPUs; () for other recordings or steps in another order."""
     written = trace.info.top.get(STEP_MEMORY)
     rows = written if isinstance(written, list) else []
     whole = [row for row in rows if isinstance(row, list) and len(row) == 3 and all(isinstance(n, int) for n in row)]
     if not whole:
         return ()
     table = np.array(whole, np.int64)
+    if (np.diff(table[:, 0]) <= 0).any():
+        return ()
     return tuple(
         StepMemory(name, table[:, 0], table[:, i])
         for i, name in ((1, "The process"), (2, "The GPU"))
