@@ -55,7 +55,7 @@ def test_an_amount_is_found_in_a_sentence_with_its_unit(amount):
     assert AMOUNT.sub("#", f"It takes {amount} of the time, more than B") == "It takes # of the time, more than B"
 
 
-@given(st.floats(1e-3, 1e15), st.integers(2, 5))
+@given(st.floats(1e-3, 1e15, exclude_max=True), st.integers(2, 5))
 def test_a_number_is_written_with_its_digits_and_no_exponent(number, count):
     text = digits(number, count)
     assert "e" not in text
