@@ -40,9 +40,10 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     lose 2% of the window or more; and what differs in them. With a GPU, only the device's idle time counts: a host that
     waits until the device has caught up loses nothing. One slow step among few is an outlier, which is mentioned:
     whether it comes back, 20 steps show. So are steps that do the same as the others on a machine so busy that
-    waiting for a processor may be most of what they lost, as `torchwhy profile` notes it; and steps whose additional
-    operators take most of what they are longer: the work may be meant, such as a rollout or validation, and rules about
-    that work see whether it is slow.
+    waiting for a processor may be most of what they lost, as `torchwhy profile` notes it; and steps whose
+    additional operators take most of what they are longer, as recorded or at the usual time for an operator and the
+    code around it: the work may be meant, such as a rollout or validation, and rules about that work see whether it
+    is slow.
 
     Costs: the time above the median. With many processes, each waits for the slowest.
 
@@ -108,11 +109,13 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
             True,
         )
     if count[0] > _MORE * usual:
+        typical = float(np.median([step.duration for step in others]))
+        as_usual = (count[0] - usual) * typical / max(usual, 1.0)  # of many small operators, few names explain little
         return (
             f"The slowest step calls {count[0]:,} operators, the others {usual:,.0f} (median).",
             "See what that step does in addition: validation or a rollout may be meant; a loop over rows becomes "
             "operators on the whole tensor.",
-            not outside,
+            not outside or as_usual >= excess,
         )
     if outside:
         return (
