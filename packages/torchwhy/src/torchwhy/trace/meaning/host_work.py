@@ -64,6 +64,10 @@ def _source(pattern: str) -> Meaning:
 
 
 _ONCE: Final = "once for all samples, before the loop"
+_LOOK_UP: Final = (
+    "A regular expression tries its alternatives one after another at each position of the text. Of a long list of "
+    r"words, match any word (\w+) and look it up in a set or a dict; else"
+)
 
 HOST_WORK: Final = (
     HostWork(
@@ -109,10 +113,8 @@ HOST_WORK: Final = (
     ),
     HostWork(
         shows="a regular expression at work",
-        fix="A regular expression tries its alternatives one after another at each position of the text. Of a long "
-        r"list of words, match any word (\w+) and look it up in a set or a dict; else apply it once, before the loop.",
-        batches="A regular expression tries its alternatives one after another at each position of the text. Of a long "
-        rf"list of words, match any word (\w+) and look it up in a set or a dict; else apply it {_ONCE}.",
+        fix=f"{_LOOK_UP} apply it once, before the loop.",
+        batches=f"{_LOOK_UP} apply it {_ONCE}.",
         inner=_source(
             r"(\bre\.(sub|subn|findall|finditer|split|match|search|fullmatch|compile)\(|\.subn?\((r?[\"']|lambda\b)"
             r"|\b\w*(pattern|regex|_re|_rx)\.(sub|subn|findall|finditer|match|search|split|fullmatch)\("
